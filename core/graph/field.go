@@ -1,0 +1,197 @@
+package graph
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+)
+
+// Field is a typed key of the state: Var, Log field or Map. It carries its name, its reducer and its JSON form.
+type Field interface {
+	// Name is the field's name in sessions, payloads and fixtures.
+	Name() string
+	definition() *definition
+}
+
+// definition is a field without its type: what the engine works on.
+type definition struct {
+	name    string
+	reducer string
+	log     bool // stored as a Log
+	initial func() any
+	// reduce merges an update into the prior value. The update is the field's update type, or raw JSON of it.
+	reduce func(prior, update any) (any, error)
+	// decode reads a whole value; it is the schema check of graph-engine §4.
+	decode func(json.RawMessage) (any, error)
+	encode func(context.Context, any) (json.RawMessage, error)
+	// logDelta and fromLog are set for log fields.
+	logDelta func(any) (LogDelta, error)
+	fromLog  func(stored Log, keep int, add []json.RawMessage) (any, error)
+}
+
+// Change is one field's part of an Update.
+type Change struct {
+	field *definition
+	name  string
+	value any
+}
+
+// Update is what a node returns: changes, applied in order, each through its field's reducer.
+type Update []Change
+
+// RawChange is a change to the named field, read from JSON when it is merged. A value of the wrong form is a
+// reducer_error; an unknown field a state_validation_error.
+func RawChange(field string, value json.RawMessage) Change {
+	return Change{name: field, value: value}
+}
+
+// Var is a field whose new value replaces the old (last_write_wins).
+type Var[T any] struct{ def *definition }
+
+// Value declares a field that begins as initial.
+func Value[T any](name string, initial T) Var[T] {
+	return Custom(name, initial, "last_write_wins", func(_, update T) (T, error) { return update, nil })
+}
+
+// Custom declares a field with a reducer of its own. reduce must not change its arguments.
+func Custom[T any](name string, initial T, reducer string, reduce func(prior, update T) (T, error)) Var[T] {
+	return Var[T]{&definition{
+		name: name, reducer: reducer,
+		initial: func() any { return initial },
+		reduce: func(prior, update any) (any, error) {
+			u, err := as[T](update)
+			if err != nil {
+				return nil, err
+			}
+			return reduce(prior.(T), u)
+		},
+		decode: func(raw json.RawMessage) (any, error) { return decodeStrict[T](raw) },
+		encode: func(_ context.Context, v any) (json.RawMessage, error) { return json.Marshal(v) },
+	}}
+}
+
+// Merge declares a mapping field: keys of an update replace those of the prior value, the rest stays (merge).
+func Merge[V any](name string) Var[map[string]V] {
+	return Custom(name, map[string]V{}, "merge", func(prior, update map[string]V) (map[string]V, error) {
+		merged := maps.Clone(prior)
+		if merged == nil {
+			merged = make(map[string]V, len(update))
+		}
+		maps.Copy(merged, update)
+		return merged, nil
+	})
+}
+
+func (v Var[T]) Name() string            { return v.def.name }
+func (v Var[T]) definition() *definition { return v.def }
+
+// Get returns the field's value. The caller must not change what it refers to.
+func (v Var[T]) Get(s State) T { return s.value(v.def).(T) }
+
+// Set is a change with the given update.
+func (v Var[T]) Set(update T) Change { return Change{field: v.def, name: v.def.name, value: update} }
+
+// Sequence is a list field to whose end updates are added (append).
+type Sequence[T any] struct{ def *definition }
+
+// Append declares a list field. It is stored as a log: saving writes what was added, loading reads nothing.
+func Append[T any](name string, initial ...T) Sequence[T] {
+	return Sequence[T]{&definition{
+		name: name, reducer: "append", log: true,
+		initial: func() any { return ListOf(initial...) },
+		reduce: func(prior, update any) (any, error) {
+			items, err := as[[]T](update)
+			if err != nil {
+				return nil, err
+			}
+			return prior.(List[T]).Append(items...), nil
+		},
+		decode: func(raw json.RawMessage) (any, error) {
+			items, err := decodeStrict[[]T](raw)
+			return ListOf(items...), err
+		},
+		encode:   func(ctx context.Context, v any) (json.RawMessage, error) { return v.(List[T]).all(ctx) },
+		logDelta: func(v any) (LogDelta, error) { return v.(List[T]).delta() },
+		fromLog: func(stored Log, keep int, add []json.RawMessage) (any, error) {
+			l := List[T]{stored: stored, kept: keep}
+			for _, raw := range add {
+				item, err := decodeStrict[T](raw)
+				if err != nil {
+					return nil, err
+				}
+				l.tail = append(l.tail, item)
+			}
+			return l, nil
+		},
+	}}
+}
+
+func (q Sequence[T]) Name() string            { return q.def.name }
+func (q Sequence[T]) definition() *definition { return q.def }
+
+// Get returns the list.
+func (q Sequence[T]) Get(s State) List[T] { return s.value(q.def).(List[T]) }
+
+// Add is a change that appends items.
+func (q Sequence[T]) Add(items ...T) Change {
+	return Change{field: q.def, name: q.def.name, value: items}
+}
+
+// as takes an update as it is, or reads it from JSON.
+func as[T any](update any) (T, error) {
+	if raw, ok := update.(json.RawMessage); ok {
+		return decodeStrict[T](raw)
+	}
+	t, ok := update.(T)
+	if !ok {
+		return t, fmt.Errorf("got %T, want %T", update, t)
+	}
+	return t, nil
+}
+
+var errTrailing = errors.New("more than one JSON value")
+
+// decodeStrict reads one JSON value; null is not a value of any field type but a pointer's or an interface's.
+func decodeStrict[T any](raw json.RawMessage) (T, error) {
+	var v T
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	if err := dec.Decode(&v); err != nil {
+		return v, fmt.Errorf("%s does not fit: %w", kindOf(raw), err)
+	}
+	if dec.More() {
+		return v, errTrailing
+	}
+	if bytes.Equal(bytes.TrimSpace(raw), []byte("null")) && !nullable[T]() {
+		return v, errors.New("null is not a value here")
+	}
+	return v, nil
+}
+
+func nullable[T any]() bool {
+	var p any = (*T)(nil)
+	_, isAny := p.(*any)
+	return isAny
+}
+
+// kindOf names a JSON value's kind without repeating the value: errors reach logs.
+func kindOf(raw json.RawMessage) string {
+	switch trimmed := bytes.TrimSpace(raw); {
+	case len(trimmed) == 0:
+		return "nothing"
+	case trimmed[0] == '"':
+		return "a string"
+	case trimmed[0] == '{':
+		return "an object"
+	case trimmed[0] == '[':
+		return "a list"
+	case trimmed[0] == 't' || trimmed[0] == 'f':
+		return "a boolean"
+	case trimmed[0] == 'n':
+		return "null"
+	default:
+		return "a number"
+	}
+}
