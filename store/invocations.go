@@ -5,7 +5,10 @@ import (
 	"time"
 
 	"github.com/parley-chat/parley/core/graph"
+	"github.com/parley-chat/parley/core/harness"
 )
+
+var _ harness.Suspensions = (*Records)(nil)
 
 // LoadInvocation returns the record of an invocation, or nil.
 func (r *Records) LoadInvocation(ctx context.Context, id string) (*graph.Invocation, error) {
@@ -52,7 +55,7 @@ func saveInvocation(tx Tx, inv graph.Invocation) error {
 		return err
 	}
 	if inv.Status == graph.Suspended && inv.Descriptor != nil {
-		if err := put(tx, kindSignal.key(inv.Descriptor.SignalID), inv.ID); err != nil {
+		if err := put(tx, kindSignal.key(inv.Descriptor.SignalID), waiter{inv.ID, inv.SessionID}); err != nil {
 			return err
 		}
 	}
@@ -69,15 +72,21 @@ func dropSignal(tx Tx, id string) error {
 	return tx.Delete(kindSignal.key(before.Descriptor.SignalID))
 }
 
-// SuspendedOn returns the id of the invocation that waits for the signal, or "".
-func (r *Records) SuspendedOn(ctx context.Context, signalID string) (string, error) {
-	var id string
-	err := r.kv.View(ctx, func(tx Tx) error {
-		id = ""
-		_, err := get(tx, kindSignal.key(signalID), &id)
+// waiter is who waits for a signal.
+type waiter struct {
+	InvocationID string `json:"invocation_id"`
+	SessionID    string `json:"session_id,omitempty"`
+}
+
+// SuspendedOn returns the invocation that waits for the signal and its session, or empty strings.
+func (r *Records) SuspendedOn(ctx context.Context, signalID string) (invocationID, sessionID string, err error) {
+	var w waiter
+	err = r.kv.View(ctx, func(tx Tx) error {
+		w = waiter{}
+		_, err := get(tx, kindSignal.key(signalID), &w)
 		return err
 	})
-	return id, err
+	return w.InvocationID, w.SessionID, err
 }
 
 // ForgetInvocations removes the records of invocations that ended before the given time and returns how many. A turn

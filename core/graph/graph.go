@@ -89,7 +89,7 @@ type Compiled struct {
 func Compile(d Definition, o Options) (*Compiled, error) {
 	c := &Compiled{entry: d.Entry, nodes: make(map[string]NodeFunc), edges: make(map[string]Edge), opts: o}
 	if c.opts.NewID == nil {
-		c.opts.NewID = newUUID
+		c.opts.NewID = NewID
 	}
 	if c.opts.Now == nil {
 		c.opts.Now = time.Now

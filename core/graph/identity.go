@@ -40,8 +40,8 @@ func Emit(ctx context.Context, v any) {
 	}
 }
 
-// newUUID returns a random UUID (version 4).
-func newUUID() string {
+// NewID returns a random UUID (version 4), as invocations get by default.
+func NewID() string {
 	var b [16]byte
 	rand.Read(b[:]) // never fails
 	b[6] = b[6]&0x0f | 0x40
