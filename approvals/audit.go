@@ -1,6 +1,10 @@
 package approvals
 
-import "time"
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
 
 // Kind says what an audit entry records.
 type Kind string
@@ -41,6 +45,20 @@ type Entry struct {
 	Surface Surface   `json:"surface"`
 	Detail  string    `json:"detail,omitempty"`
 	Hash    Hash      `json:"hash"` // of what the request would run
+}
+
+// UnmarshalJSON reads an entry of a known version. On an error e is unchanged.
+func (e *Entry) UnmarshalJSON(data []byte) error {
+	type plain Entry
+	var read plain
+	if err := json.Unmarshal(data, &read); err != nil {
+		return fmt.Errorf("approvals: audit entry: %w", err)
+	}
+	if read.Version != Version {
+		return fmt.Errorf("approvals: audit entry version %d is unknown, this program reads version %d", read.Version, Version)
+	}
+	*e = Entry(read)
+	return nil
 }
 
 // Entry makes an entry about the request, without its Seq.
