@@ -158,16 +158,19 @@ func TestARequesterAloneIsToldThatNobodyElseMay(t *testing.T) {
 }
 
 func TestTwoFuturesOfOneRequestDoNotMix(t *testing.T) {
-	r := after(t, opened(t, "slack:UADA,slack:UBO,slack:group:SOPS", 3), Approve{By: ada, At: noon, Hash: opened(t, "", 1).Hash})
-	dee := person("T1/UDEE", "Dee")
-	dee.Groups = []string{"SOPS"}
-	withBo := after(t, r, Approve{By: bo, At: noon, Hash: r.Hash})
-	withDee := after(t, r, Approve{By: dee, At: noon, Hash: r.Hash})
-	if got := withBo.Votes[1].By.Name; got != "Bo" {
-		t.Errorf("the first future: got a vote of %s, want Bo", got)
+	r := opened(t, "slack:group:SOPS", 9)
+	member := func(name string) Approve {
+		by := person("T1/U"+name, name)
+		by.Groups = []string{"SOPS"}
+		return Approve{By: by, At: noon, Hash: r.Hash}
 	}
-	if got := withDee.Votes[1].Under.String(); got != "slack:group:SOPS" {
-		t.Errorf("the second future: got a vote under %s, want slack:group:SOPS", got)
+	for _, name := range []string{"A", "B", "C", "D", "E"} { // at each length, whatever room append leaves
+		withX, withY := after(t, r, member("X")), after(t, r, member("Y"))
+		last := len(r.Votes)
+		if x, y := withX.Votes[last].By.Name, withY.Votes[last].By.Name; x != "X" || y != "Y" {
+			t.Errorf("after %d votes: got %s and %s, want X and Y", last, x, y)
+		}
+		r = after(t, r, member(name))
 	}
 }
 

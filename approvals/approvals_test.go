@@ -183,6 +183,15 @@ func TestArgumentsHaveOneForm(t *testing.T) {
 			t.Errorf("Canonical(%s): got %s, want an error", in, got)
 		}
 	}
+	nested := func(lists int) json.RawMessage {
+		return json.RawMessage(`{"a":` + strings.Repeat("[", lists) + strings.Repeat("]", lists) + `}`)
+	}
+	if _, err := Canonical(nested(maxDepth - 1)); err != nil {
+		t.Errorf("nested %d deep: got %v, want no error", maxDepth, err)
+	}
+	if _, err := Canonical(nested(maxDepth)); err == nil || !strings.Contains(err.Error(), "nested deeper than 100") {
+		t.Errorf("nested %d deep: got %v, want an error that says so", maxDepth+1, err)
+	}
 }
 
 func TestTheHashIsOfWhatRuns(t *testing.T) {

@@ -45,14 +45,15 @@ func HashCalls(calls []Call) (Hash, error) {
 
 // Canonical rewrites the arguments of a tool, a JSON object, so that equal arguments are equal bytes: no space between
 // the tokens, keys in byte order, one way to write a string. Numbers stay as they were written, because rounding would
-// change them. A key given twice is an error: which of the two counts would depend on the reader.
+// change them. A key given twice is an error: which of the two counts would depend on the reader. So is nesting deeper
+// than 100: laid out for people, it would grow with the square of its depth.
 func Canonical(arguments json.RawMessage) (json.RawMessage, error) {
-	if !json.Valid(arguments) { // also bounds how deep the value is nested
+	if !json.Valid(arguments) {
 		return nil, errors.New("not valid JSON")
 	}
 	d := json.NewDecoder(bytes.NewReader(arguments))
 	d.UseNumber()
-	value, err := readValue(d)
+	value, err := readValue(d, maxDepth)
 	if err != nil {
 		return nil, err
 	}
@@ -62,22 +63,27 @@ func Canonical(arguments json.RawMessage) (json.RawMessage, error) {
 	return plainJSON(value)
 }
 
-// readValue reads one value of valid JSON, as json.Decoder does, but refuses keys given twice.
-func readValue(d *json.Decoder) (any, error) {
+const maxDepth = 100
+
+// readValue reads one value of valid JSON, as json.Decoder does, but refuses keys given twice and deep nesting.
+func readValue(d *json.Decoder, depth int) (any, error) {
 	token, err := d.Token()
 	if err != nil {
 		return nil, err
 	}
-	switch token {
-	case json.Delim('{'):
-		return readObject(d)
-	case json.Delim('['):
-		return readArray(d)
+	delim, nested := token.(json.Delim)
+	switch {
+	case !nested:
+		return token, nil
+	case depth == 0:
+		return nil, fmt.Errorf("nested deeper than %d", maxDepth)
+	case delim == '{':
+		return readObject(d, depth-1)
 	}
-	return token, nil
+	return readArray(d, depth-1)
 }
 
-func readObject(d *json.Decoder) (any, error) {
+func readObject(d *json.Decoder, depth int) (any, error) {
 	object := map[string]any{}
 	for d.More() {
 		key, err := d.Token()
@@ -88,7 +94,7 @@ func readObject(d *json.Decoder) (any, error) {
 		if _, twice := object[name]; twice {
 			return nil, fmt.Errorf("the key %q is given twice", name)
 		}
-		if object[name], err = readValue(d); err != nil {
+		if object[name], err = readValue(d, depth); err != nil {
 			return nil, err
 		}
 	}
@@ -96,10 +102,10 @@ func readObject(d *json.Decoder) (any, error) {
 	return object, err
 }
 
-func readArray(d *json.Decoder) (any, error) {
+func readArray(d *json.Decoder, depth int) (any, error) {
 	array := []any{}
 	for d.More() {
-		value, err := readValue(d)
+		value, err := readValue(d, depth)
 		if err != nil {
 			return nil, err
 		}

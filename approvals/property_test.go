@@ -31,6 +31,7 @@ func cast() []somebody {
 		{person("T2/UBO", "Bo"), "bo", false, false}, // Bo is named exactly, as of T1
 		{cy, "cy", true, false},                      // named, but it is their own request
 		{guest, "gus", true, true},                   // external, but named exactly
+		{Actor{Principal: Principal{"slack", "T9/UADA"}, External: true}, "another ada", false, false},
 		{member, "dee", true, true},
 		{unclear, "eve", false, false},
 		{guestMember, "fay", false, false},
