@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -26,9 +28,9 @@ const maxViolations = 8
 // CompileSchema compiles a tool's parameters (llm-provider §4): a JSON Schema, of draft 2020-12 unless it names another
 // with $schema, whose type is object. References reach within the schema only; files and addresses are refused.
 func CompileSchema(parameters json.RawMessage) (*Schema, error) {
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(parameters))
+	doc, err := decode(parameters)
 	if err != nil {
-		return nil, errors.New("the parameters are not JSON")
+		return nil, fmt.Errorf("the parameters are %w", err)
 	}
 	if object, ok := doc.(map[string]any); !ok || object["type"] != "object" {
 		return nil, errors.New(`the parameters are not a JSON Schema of {"type": "object"}`)
@@ -55,9 +57,9 @@ func (closedLoader) Load(url string) (any, error) {
 // Validate checks arguments against the schema. Its error names every place that is wrong and what belongs there, in
 // words a model can act on: at most eight of them, each as a JSON Pointer with what was wanted.
 func (s *Schema) Validate(arguments json.RawMessage) error {
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(arguments))
+	doc, err := decode(arguments)
 	if err != nil {
-		return errors.New("the arguments are not valid JSON; send one JSON object")
+		return fmt.Errorf("the arguments are %w; send one JSON object", err)
 	}
 	if _, ok := doc.(map[string]any); !ok {
 		return errors.New("the arguments are not a JSON object; send one JSON object")
@@ -67,6 +69,55 @@ func (s *Schema) Validate(arguments json.RawMessage) error {
 		return errors.New("the arguments do not fit the tool's schema: " + describe(violation))
 	}
 	return err
+}
+
+var (
+	errNotJSON    = errors.New("not valid JSON")
+	errWildNumber = errors.New("holding a number too large or too precise to reckon with")
+)
+
+// decode reads one JSON value with its numbers as they are written.
+func decode(data json.RawMessage) (any, error) {
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
+	if err != nil {
+		return nil, errNotJSON
+	}
+	if !tame(doc) {
+		return nil, errWildNumber
+	}
+	return doc, nil
+}
+
+// maxNumberLength and maxExponent bound the numbers of schemas and arguments. Validation reckons exactly, so that a
+// number of ten characters, 1e99999999, could cost minutes; a double needs no more than these.
+const (
+	maxNumberLength = 400
+	maxExponent     = 400
+)
+
+func tame(doc any) bool {
+	switch v := doc.(type) {
+	case map[string]any:
+		for _, member := range v {
+			if !tame(member) {
+				return false
+			}
+		}
+	case []any:
+		return !slices.ContainsFunc(v, func(member any) bool { return !tame(member) })
+	case json.Number:
+		return tameNumber(string(v))
+	}
+	return true
+}
+
+func tameNumber(number string) bool {
+	i := strings.IndexAny(number, "eE")
+	if len(number) > maxNumberLength || i < 0 {
+		return len(number) <= maxNumberLength
+	}
+	exponent, err := strconv.Atoi(number[i+1:])
+	return err == nil && -maxExponent <= exponent && exponent <= maxExponent
 }
 
 // describe lists the innermost violations, where the mistake itself is: "/replicas: got string, want integer".

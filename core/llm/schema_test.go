@@ -85,8 +85,8 @@ func TestALongListOfMistakesIsCutShort(t *testing.T) {
 
 func TestSchemasThatAreNoneAreRefused(t *testing.T) {
 	for parameters, want := range map[string]string{
-		``:                                     "not JSON",
-		`{`:                                    "not JSON",
+		``:                                     "not valid JSON",
+		`{`:                                    "not valid JSON",
 		`null`:                                 `{"type": "object"}`,
 		`true`:                                 `{"type": "object"}`,
 		`{}`:                                   `{"type": "object"}`,
@@ -119,4 +119,31 @@ func FuzzSchema(f *testing.F) {
 			t.Errorf("invalid JSON %q passed", arguments)
 		}
 	})
+}
+
+// Validation reckons exactly, with as many digits as a number has. A number of ten characters once cost 35 ms, a longer
+// exponent would have cost minutes.
+func TestNumbersThatCannotBeReckonedWithAreRefused(t *testing.T) {
+	schema, err := llm.CompileSchema(json.RawMessage(`{"type":"object","additionalProperties":{"minimum":1e-300,"multipleOf":1}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for arguments, fits := range map[string]bool{
+		`{"a": 5}`:                                    true,
+		`{"a": 1e300}`:                                true,
+		`{"a": 12345678901234567890123456789}`:        true,
+		`{"a": 1e1000000}`:                            false,
+		`{"a": 1E+99999999999999999999}`:              false,
+		`{"a": [{"b": 1e-99999999}]}`:                 false,
+		`{"a": 1` + strings.Repeat("0", 1000) + `}`:   false,
+		`{"a": 0.` + strings.Repeat("0", 1000) + `1}`: false,
+	} {
+		err := schema.Validate(json.RawMessage(arguments))
+		if fits && err != nil || !fits && (err == nil || !strings.Contains(err.Error(), "too large or too precise")) {
+			t.Errorf("Validate(%.40s) = %v, want fitting: %v", arguments, err, fits)
+		}
+	}
+	if _, err := llm.CompileSchema(json.RawMessage(`{"type":"object","minProperties":1e1000000}`)); err == nil {
+		t.Error("CompileSchema took 1e1000000, want an error")
+	}
 }
