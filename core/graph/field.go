@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 )
 
 // Field is a typed key of the state: Var, Log field or Map. It carries its name, its reducer and its JSON form.
@@ -154,7 +155,7 @@ func as[T any](update any) (T, error) {
 
 var errTrailing = errors.New("more than one JSON value")
 
-// decodeStrict reads one JSON value; null is not a value of any field type but a pointer's or an interface's.
+// decodeStrict reads one JSON value. Null is a value only of types that have a nil.
 func decodeStrict[T any](raw json.RawMessage) (T, error) {
 	var v T
 	dec := json.NewDecoder(bytes.NewReader(raw))
@@ -164,16 +165,14 @@ func decodeStrict[T any](raw json.RawMessage) (T, error) {
 	if dec.More() {
 		return v, errTrailing
 	}
-	if bytes.Equal(bytes.TrimSpace(raw), []byte("null")) && !nullable[T]() {
+	if bytes.Equal(bytes.TrimSpace(raw), []byte("null")) && !nullable(reflect.TypeFor[T]().Kind()) {
 		return v, errors.New("null is not a value here")
 	}
 	return v, nil
 }
 
-func nullable[T any]() bool {
-	var p any = (*T)(nil)
-	_, isAny := p.(*any)
-	return isAny
+func nullable(k reflect.Kind) bool {
+	return k == reflect.Slice || k == reflect.Map || k == reflect.Pointer || k == reflect.Interface
 }
 
 // kindOf names a JSON value's kind without repeating the value: errors reach logs.
