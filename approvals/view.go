@@ -99,7 +99,7 @@ func (r Request) facts() []Fact {
 		facts = append(facts, Fact{"For", r.Requester.label()})
 	}
 	facts = append(facts, Fact{"May decide", r.WhoMayDecide()})
-	if hint := r.deadlock(); hint != "" && r.State == Pending {
+	if hint := r.Deadlock(); hint != "" && r.State == Pending {
 		facts = append(facts, Fact{"Cannot be approved", hint})
 	}
 	if !r.ExpiresAt.IsZero() {
@@ -118,9 +118,9 @@ func (r Request) approvals() string {
 	return r.count() + ": " + andList(r.approvers())
 }
 
-// deadlock says why nobody can ever approve this, if so: it would otherwise wait for nothing. Groups may have any
+// Deadlock says why nobody can ever approve this, if so: it would otherwise wait for nothing. Groups may have any
 // number of members.
-func (r Request) deadlock() string {
+func (r Request) Deadlock() string {
 	people := map[Principal]bool{}
 	for _, p := range r.Deciders {
 		if p.OfGroup {
