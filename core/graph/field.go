@@ -46,8 +46,11 @@ type Update []Change
 // RawChange is a change to the named field, read from JSON when it is merged. A value of the wrong form is a
 // reducer_error; an unknown field a state_validation_error.
 func RawChange(field string, value json.RawMessage) Change {
-	return Change{name: field, value: value}
+	return Change{name: field, value: rawUpdate(value)}
 }
+
+// rawUpdate is an update still in its JSON form.
+type rawUpdate json.RawMessage
 
 // Var is a field whose new value replaces the old (last_write_wins).
 type Var[T any] struct{ def *definition }
@@ -143,8 +146,8 @@ func (q Sequence[T]) Add(items ...T) Change {
 
 // as takes an update as it is, or reads it from JSON.
 func as[T any](update any) (T, error) {
-	if raw, ok := update.(json.RawMessage); ok {
-		return decodeStrict[T](raw)
+	if raw, ok := update.(rawUpdate); ok {
+		return decodeStrict[T](json.RawMessage(raw))
 	}
 	t, ok := update.(T)
 	if !ok {

@@ -135,11 +135,8 @@ func (b *Bridge) settle(ctx context.Context, t *turn, out chat.TurnOutcome) erro
 		return errInterrupted(out)
 	}
 	ctx = context.WithoutCancel(ctx)
-	texts, req, err := b.reading(t, out)
-	if err != nil {
-		return err
-	}
-	err = b.Store.Update(ctx, func(tx Tx) error {
+	texts, req := b.reading(t, out)
+	err := b.Store.Update(ctx, func(tx Tx) error {
 		if err := b.remember(tx, t, req); err != nil {
 			return err
 		}
@@ -165,26 +162,31 @@ func (b *Bridge) settle(ctx context.Context, t *turn, out chat.TurnOutcome) erro
 }
 
 // reading is what people are to see of an outcome: texts, and a request if the turn waits for an approval.
-func (b *Bridge) reading(t *turn, out chat.TurnOutcome) (texts []string, req *approvals.Request, err error) {
+func (b *Bridge) reading(t *turn, out chat.TurnOutcome) ([]string, *approvals.Request) {
 	switch out.Status {
 	case graph.Completed:
 		text := assistantText(out.Replies)
 		if text == "" {
 			text = "_I have nothing to say to that._"
 		}
-		return []string{text}, nil, nil
+		return []string{text}, nil
 	case graph.Suspended:
-		if req, err = b.requestFor(t, out); err != nil || req != nil {
-			return nil, req, err
+		req, err := b.requestFor(t, out)
+		if req != nil {
+			return nil, req
+		}
+		if err != nil { // asking again would fail again
+			b.Logger.Error("a turn waits for an approval that cannot be asked for", "turn", t.entry.Turn, "error", err)
+			return []string{"I need an approval to go on, but what I would run cannot be shown, so nothing is run."}, nil
 		}
 		text := assistantText(out.PendingMessages)
 		if text == "" {
 			text = "_Waiting for a signal from outside._"
 		}
-		return []string{text}, nil, nil
+		return []string{text}, nil
 	default:
 		b.Logger.Warn("a turn ended with an error", "turn", t.entry.Turn, "category", out.Category, "bucket", out.Bucket)
-		return []string{out.Reply.Content.Text()}, nil, nil
+		return []string{out.Reply.Content.Text()}, nil
 	}
 }
 
