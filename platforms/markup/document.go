@@ -112,18 +112,18 @@ const (
 	Monospace
 )
 
-// Literal is a document that shows s as it is, without the white space around it. It is empty if s is blank.
-func Literal(s string) Document {
-	s = clean(s)
-	if strings.TrimSpace(s) == "" {
+// Literal is s as it is, without the white space around it.
+func Literal(s string) Text {
+	s = strings.TrimSpace(clean(s))
+	if s == "" {
 		return nil
 	}
-	return Document{Paragraph{Text{{Text: strings.TrimSpace(s)}}}}
+	return Text{{Text: s}}
 }
 
-// Preformatted is a document that shows s as it is, in a fixed-width font.
-func Preformatted(s string) Document {
-	return Document{Code{Text: strings.TrimRight(clean(s), "\n")}}
+// Preformatted is s as it is, in a fixed-width font.
+func Preformatted(s string) Code {
+	return Code{Text: strings.TrimRight(clean(s), "\n")}
 }
 
 // clean makes s valid UTF-8 with \n as its only line end. What cannot be shown is shown as U+FFFD.

@@ -16,7 +16,7 @@ import (
 // mark that would otherwise begin a format. Slack documents neither; both are reported to work.
 func Mrkdwn(d Document) string {
 	var b strings.Builder
-	for i, l := range blockLines(d, 0, false) {
+	for i, l := range blockLines(d, 0) {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
@@ -33,18 +33,18 @@ const (
 	indent         = "    "
 )
 
-// line is a line of mrkdwn. A fenced one stands as it is: Slack would show what is put before it.
+// line is a line of mrkdwn. Code and quotes are fixed: they keep their place at the margin, also inside lists and quotes,
+// because Slack would show what stands before code and takes only what begins a line for a quote.
 type line struct {
-	text   string
-	fenced bool
+	text  string
+	fixed bool
 }
 
-// blockLines are the lines of blocks; depth is how many lists are around them. Tight ones follow each other without blank
-// lines, and so does what follows a heading.
-func blockLines(blocks []Block, depth int, tight bool) []line {
+// blockLines are the lines of blocks; depth is how many lists are around them.
+func blockLines(blocks []Block, depth int) []line {
 	var lines []line
 	for i, b := range blocks {
-		if i > 0 && !tight && !isHeading(blocks[i-1]) {
+		if i > 0 && !follows(b, blocks[i-1], depth) {
 			lines = append(lines, line{})
 		}
 		lines = append(lines, linesOf(b, depth)...)
@@ -52,9 +52,18 @@ func blockLines(blocks []Block, depth int, tight bool) []line {
 	return lines
 }
 
-func isHeading(b Block) bool {
-	_, ok := b.(Heading)
-	return ok
+// follows tells whether b stands right under the block before it, without a blank line: under a heading, and in an item
+// what belongs to its line.
+func follows(b, before Block, depth int) bool {
+	if _, ok := before.(Heading); ok {
+		return true
+	}
+	switch b.(type) {
+	case List, Quote, Code, Table:
+		return depth > 0
+	default:
+		return false
+	}
 }
 
 func linesOf(b Block, depth int) []line {
@@ -66,7 +75,7 @@ func linesOf(b Block, depth int) []line {
 	case Code:
 		return fenced(strings.Split(b.Text, "\n"))
 	case Quote:
-		return quoted(blockLines(b.Blocks, depth, false))
+		return quoted(blockLines(b.Blocks, depth))
 	case List:
 		return listLines(b, depth)
 	case Table:
@@ -99,13 +108,17 @@ func fenced(text []string) []line {
 
 // breakFences keeps code from ending its fence.
 func breakFences(s string) string {
-	return strings.ReplaceAll(s, fence, "`"+zeroWidthSpace+"`"+zeroWidthSpace+"`")
+	if !strings.Contains(s, fence) {
+		return s
+	}
+	return strings.ReplaceAll(s, "``", "`"+zeroWidthSpace+"`") // which leaves two in a row at most
 }
 
+// quoted marks lines as a quote. There is one depth of quotes only.
 func quoted(lines []line) []line {
 	for i, l := range lines {
-		if !l.fenced && !strings.HasPrefix(l.text, ">") { // there is one depth of quotes only
-			lines[i].text = strings.TrimRight("> "+l.text, " ")
+		if !l.fixed {
+			lines[i] = line{strings.TrimRight("> "+l.text, " "), true}
 		}
 	}
 	return lines
@@ -142,13 +155,13 @@ func bullet(ordered bool, number, depth int) string {
 }
 
 func itemLines(item Item, mark string, depth int) []line {
-	lines := blockLines(item.Blocks, depth+1, tightItem(item))
-	if mark != "" && (len(lines) == 0 || lines[0].fenced || startsWithList(item)) {
+	lines := blockLines(item.Blocks, depth+1)
+	if mark != "" && (len(lines) == 0 || lines[0].fixed || startsWithList(item)) {
 		lines = append([]line{{}}, lines...) // the mark stands on a line of its own
 	}
 	for i, l := range lines {
 		switch {
-		case l.fenced:
+		case l.fixed:
 		case i == 0 && mark != "":
 			lines[i].text = strings.TrimRight(mark+l.text, " ")
 		case l.text != "":
@@ -164,22 +177,6 @@ func startsWithList(item Item) bool {
 	}
 	_, ok := item.Blocks[0].(List)
 	return ok
-}
-
-// tightItem tells whether the blocks of an item follow each other without blank lines: a line and the list under it.
-func tightItem(item Item) bool {
-	for i, b := range item.Blocks {
-		switch b.(type) {
-		case Paragraph:
-			if i > 0 {
-				return false
-			}
-		case List, Code, Table:
-		default:
-			return false
-		}
-	}
-	return true
 }
 
 func tableLines(t Table) []string {

@@ -1,10 +1,10 @@
 package markup
 
 import (
-	"html"
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
@@ -34,7 +34,7 @@ const (
 func Parse(source string) Document {
 	source = clean(source)
 	if oversized(source) {
-		return Literal(source)
+		return literal(source)
 	}
 	r := reader{source: []byte(source), used: map[string]bool{}}
 	root := r.parse()
@@ -42,8 +42,11 @@ func Parse(source string) Document {
 	if blocks := r.blocks(root, 0); len(blocks) > 0 {
 		return blocks
 	}
-	return Literal(source) // marks around nothing
+	return literal(source) // marks around nothing
 }
+
+// literal is s as a paragraph, or nothing if s is blank.
+func literal(s string) []Block { return some(Paragraph{Literal(s)}) }
 
 // oversized tells whether source is larger than the parser can be trusted with.
 func oversized(source string) bool {
@@ -110,7 +113,7 @@ func (r reader) block(n ast.Node, depth int) []Block {
 		if r.used[util.ToLinkReference(n.Label)] {
 			return nil
 		}
-		return Literal(r.raw(n))
+		return literal(r.raw(n))
 	case *ast.Blockquote:
 		return r.quote(n, depth)
 	case *ast.List:
@@ -164,7 +167,7 @@ func (r reader) html(n *ast.HTMLBlock) []Block {
 	if n.HasClosure() {
 		s += "\n" + string(n.ClosureLine.Value(r.source))
 	}
-	return Literal(strings.Trim(s, "\n"))
+	return literal(strings.Trim(s, "\n"))
 }
 
 // raw is the text of a block as it was written, without its final line end.
@@ -435,8 +438,8 @@ func entity(s string) (value string, n int) {
 	if err != nil || len(digits) > most {
 		return "", 0
 	}
-	if code == 0 {
-		return "\uFFFD", end + 1
+	if code == 0 || code > unicode.MaxRune {
+		code = utf8.RuneError
 	}
-	return html.UnescapeString("&#" + strconv.FormatUint(code, 10) + ";"), end + 1
+	return string(rune(code)), end + 1
 }

@@ -41,6 +41,16 @@ func Split(d Document, fits func(Document) bool) []Document {
 	return parts
 }
 
+// Begin is the longest beginning of d that fits, broken where Split would break it. It is empty if nothing fits.
+func Begin(d Document, fits func(Document) bool) Document {
+	r := room{
+		here:  func(blocks []Block) bool { return fits(blocks) },
+		alone: func([]Block) bool { return false }, // no message comes after this one
+	}
+	head, _ := r.cut(d)
+	return head
+}
+
 // room is the space that is left in a message.
 type room struct {
 	here  func([]Block) bool // do the blocks fit, behind what is there already?
