@@ -68,16 +68,21 @@ func (c *Compiled) Invoke(ctx context.Context, req Request) (Outcome, error) {
 	if recorded != nil {
 		return r.replay(recorded)
 	}
-	defer r.queue.close()
+	defer func() { r.queue.close() }()
 	return r.run(ctx)
 }
 
-// Save writes the session's state at this point of an invocation, from within a node (sessions §6.2). What the node
-// returns is not part of it yet; save from the node after.
-func (c *Compiled) Save(ctx context.Context, s State) error {
+// Save writes the session's state at this point of an invocation, from within a node (sessions §6.2): the state the
+// node was given with the changes that it is about to return, merged through the reducers. An invocation that is bound
+// to no session saves nothing. The error is an *Error; the node may swallow it.
+func (c *Compiled) Save(ctx context.Context, s State, changes ...Change) error {
 	id := IdentityFrom(ctx)
 	if id.SessionID == "" || c.opts.Sessions == nil {
 		return nil
+	}
+	s, err := s.apply(changes)
+	if err != nil {
+		return err
 	}
 	save, err := c.sessionSave(s)
 	if err == nil {
