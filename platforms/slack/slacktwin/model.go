@@ -67,6 +67,7 @@ type Message struct {
 	ReplyUsers            []string // of a parent
 	LatestReply           string   // of a parent
 	Ephemeral             bool
+	To                    string // who sees it, of an ephemeral one
 }
 
 // View is an open modal.
@@ -141,32 +142,3 @@ type Call struct {
 	Faulted bool   // by a Fault
 	At      time.Time
 }
-
-// Fault is one scripted mishap, of a Web API method or of a delivery: one of Method and Event is set.
-type Fault struct {
-	Method string // "chat.postMessage"; "*" is any
-	Event  string // type of the event or interaction: "message", "app_mention", "block_actions"; "*" is any
-	Skip   int    // so many calls or deliveries pass first
-	Times  int    // how many are hit; 0 means 1, -1 all
-
-	// Of a method. Status and Error make the answer: Status 0 is 200; an Error alone is {"ok":false}.
-	Status     int
-	Error      string
-	RetryAfter time.Duration // whole seconds; 0 sends no header
-	Commit     bool          // it is done nevertheless, and then answered so
-	Drop       bool          // the connection is closed without an answer
-	// Of both: wait so long before it is done or delivered. With Late: after it is done, before it is answered.
-	Delay time.Duration
-	Late  bool
-
-	// Of a delivery.
-	Duplicate int  // so many copies more
-	Hold      bool // until the next delivery has been made: it arrives out of order
-	Lose      bool // never delivered
-	LoseAck   bool // delivered, but the acknowledgement is lost, so that it comes again
-}
-
-// ViewErrors are the errors of a submission by block_id.
-type ViewErrors struct{ Errors map[string]string }
-
-func (e *ViewErrors) Error() string { return "slacktwin: the view was refused" }
