@@ -86,9 +86,11 @@ func write(ctx context.Context, s *bolt.Store) error {
 					n, err = step(tx, w)
 					return err
 				})
-				out.Lock()
-				fmt.Println(w, n)
-				out.Unlock()
+				if errs[w] == nil {
+					out.Lock()
+					fmt.Println(w, n)
+					out.Unlock()
+				}
 			}
 		})
 	}
