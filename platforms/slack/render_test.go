@@ -439,9 +439,11 @@ func filled(s string, n int) platforms.Card {
 
 func FuzzRender(f *testing.F) {
 	for _, s := range hostile {
-		f.Add(s, uint8(2))
+		f.Add(s[:min(len(s), 300)], uint8(2))
+		f.Add(s[:min(len(s), 300)], uint8(31))
 	}
-	f.Fuzz(func(t *testing.T, source string, n uint8) {
+	f.Fuzz(func(t *testing.T, piece string, n uint8) {
+		source := strings.Repeat(piece, 1+int(n)%32) // long enough to be split
 		parts := render(platforms.Content{Markdown: source})
 		checkParts(t, parts)
 		got, want := "", shown(markup.Mrkdwn(read(source)))
@@ -451,7 +453,7 @@ func FuzzRender(f *testing.F) {
 		if got != want && got != shown(noText) {
 			t.Errorf("%q:\n got %q\nwant %q", source, got, want)
 		}
-		c := filled(source[:min(len(source), 2000)], int(n%64))
+		c := filled(piece[:min(len(piece), 2000)], int(n%64))
 		checkParts(t, render(platforms.Content{Card: &c}))
 	})
 }
