@@ -243,7 +243,7 @@ function placeRow(c, sign, name) {
   return h("li", {}, h("button", {
     type: "button", class: c.unread ? "row unread" : "row", "aria-current": c.open ? "page" : null, "data-testid": `channel-${c.id}`,
     onclick: () => { go({ channel: c.id, thread: "" }).then(() => mainComposer.focus()); },
-  }, sign, h("span", { class: "name" }, name), c.unread && h("span", { class: "dot", role: "img", "aria-label": "unread" })));
+  }, sign, h("span", { class: "name" }, name), c.unread && h("span", { class: "dot", role: "img", "aria-label": "unread", "data-testid": "unread" })));
 }
 
 function personRow(p) {
