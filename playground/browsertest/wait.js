@@ -12,11 +12,18 @@
     const hit = document.elementFromPoint(x, y);
     return hit && node.contains(hit) ? `${x} ${y}` : null;
   };
+  let before;
+  const still = (at) => { // the same place in two frames: nothing scrolls or moves any more
+    const rests = at !== undefined && at === before;
+    before = at;
+    if (at && !rests) requestAnimationFrame(() => requestAnimationFrame(look));
+    return rests && at;
+  };
   const probes = {
     shows: () => all().some(shows) && "yes",
     lacks: () => !all().some(shows) && "yes",
     counts: () => all().length === Number(text) && "yes",
-    clickable: () => all().filter(shows).map(place).find(Boolean),
+    clickable: () => still(all().filter(shows).map(place).find(Boolean)),
   };
 
   let over = false;

@@ -50,12 +50,7 @@ export const clock = (ts) => new Date(ts * 1000).toLocaleTimeString([], { hour: 
 /** avatar draws a person's initials on their colour. */
 export function avatar(user, size = "") {
   const initials = user.name.split(/\s+/).map((word) => [...word][0]).join("").slice(0, 2).toUpperCase();
-  return h("span", { class: `avatar tone-${tone(user)} ${size}`, "aria-hidden": "true" }, initials);
-}
-
-function tone(user) {
-  if (user.bot) return "bot";
-  return [...user.id].reduce((sum, letter) => (sum * 31 + letter.codePointAt(0)) % 6, 0);
+  return h("span", { class: `avatar tone-${user.bot ? "bot" : user.tone ?? 0} ${size}`, "aria-hidden": "true" }, initials);
 }
 
 function message({ m, compact, status, unread }, view, doing, inThread) {
