@@ -33,6 +33,16 @@ type definition struct {
 	fromLog  func(stored Log, keep int, add []json.RawMessage) (any, error)
 }
 
+// merged calls the reducer; a panic in it is an error like any other.
+func (d *definition) merged(prior, update any) (v any, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	return d.reduce(prior, update)
+}
+
 // Change is one field's part of an Update.
 type Change struct {
 	field *definition
@@ -107,14 +117,14 @@ func Append[T any](name string, initial ...T) Sequence[T] {
 		name: name, reducer: "append", log: true,
 		initial: func() any { return ListOf(initial...) },
 		reduce: func(prior, update any) (any, error) {
-			items, err := as[[]T](update)
+			items, err := itemsOf[T](update)
 			if err != nil {
 				return nil, err
 			}
 			return prior.(List[T]).Append(items...), nil
 		},
 		decode: func(raw json.RawMessage) (any, error) {
-			items, err := decodeStrict[[]T](raw)
+			items, err := itemsOf[T](rawUpdate(raw))
 			return ListOf(items...), err
 		},
 		encode:   func(ctx context.Context, v any) (json.RawMessage, error) { return v.(List[T]).all(ctx) },
@@ -156,17 +166,32 @@ func as[T any](update any) (T, error) {
 	return t, nil
 }
 
-var errTrailing = errors.New("more than one JSON value")
+// itemsOf is as for lists: each item of a JSON list must fit, and null is no list.
+func itemsOf[T any](update any) ([]T, error) {
+	if _, ok := update.(rawUpdate); !ok {
+		return as[[]T](update)
+	}
+	raws, err := as[[]json.RawMessage](update)
+	if err != nil {
+		return nil, err
+	}
+	if raws == nil {
+		return nil, errors.New("null is not a list")
+	}
+	items := make([]T, len(raws))
+	for i, raw := range raws {
+		if items[i], err = decodeStrict[T](raw); err != nil {
+			return nil, fmt.Errorf("item %d: %w", i, err)
+		}
+	}
+	return items, nil
+}
 
 // decodeStrict reads one JSON value. Null is a value only of types that have a nil.
 func decodeStrict[T any](raw json.RawMessage) (T, error) {
 	var v T
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	if err := dec.Decode(&v); err != nil {
+	if err := json.Unmarshal(raw, &v); err != nil {
 		return v, fmt.Errorf("%s does not fit: %w", kindOf(raw), err)
-	}
-	if dec.More() {
-		return v, errTrailing
 	}
 	if bytes.Equal(bytes.TrimSpace(raw), []byte("null")) && !nullable(reflect.TypeFor[T]().Kind()) {
 		return v, errors.New("null is not a value here")

@@ -26,7 +26,7 @@ func TestAnswers(t *testing.T) {
 		{"nothing says so", " \n", "(no text)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := decode(t, render(platforms.Content{Markdown: c.source}))
+			got := decodePart(t, render(platforms.Content{Markdown: c.source}))
 			if len(got) != 1 || got[0].Text != c.want || got[0].Blocks != nil {
 				t.Errorf("got %+v, want one message %q without blocks", got, c.want)
 			}
@@ -44,7 +44,7 @@ func TestAnAnswerOfFourThousandBytesIsOneMessage(t *testing.T) {
 }
 
 func TestBytesCountNotCharacters(t *testing.T) {
-	for _, m := range decode(t, render(platforms.Content{Markdown: strings.Repeat("日本語。", 1000)})) {
+	for _, m := range decodePart(t, render(platforms.Content{Markdown: strings.Repeat("日本語。", 1000)})) {
 		if len(m.Text) > 3900 {
 			t.Errorf("got %d bytes, want at most 3,900", len(m.Text))
 		}
@@ -125,9 +125,9 @@ func TestACardIsTheLastPartAndTheOnlyOneWithBlocks(t *testing.T) {
 		Blocks:  []platforms.Block{{Name: "Script", Text: text}},
 		Buttons: []platforms.Button{{Label: "Approve", Action: "approve", Value: "r"}},
 	}
-	asked := decode(t, render(platforms.Content{Card: &c}))
+	asked := decodePart(t, render(platforms.Content{Card: &c}))
 	c.Buttons, c.Footer = nil, "Denied by Ana"
-	settled := decode(t, render(platforms.Content{Card: &c}))
+	settled := decodePart(t, render(platforms.Content{Card: &c}))
 	if len(asked) != len(settled) {
 		t.Fatalf("got %d parts asked and %d settled, want the same", len(asked), len(settled))
 	}
@@ -203,7 +203,7 @@ type button struct {
 	} `json:"confirm"`
 }
 
-func decode(t *testing.T, parts []platforms.Part) []sent {
+func decodePart(t *testing.T, parts []platforms.Part) []sent {
 	t.Helper()
 	messages := make([]sent, len(parts))
 	for i, p := range parts {
@@ -221,7 +221,7 @@ func checkParts(t *testing.T, parts []platforms.Part) {
 	if len(parts) == 0 {
 		t.Fatal("no parts")
 	}
-	for i, m := range decode(t, parts) {
+	for i, m := range decodePart(t, parts) {
 		checkText(t, m.Text)
 		if len(m.Blocks) > 0 && i != len(parts)-1 {
 			t.Errorf("part %d of %d has blocks", i, len(parts))
@@ -447,7 +447,7 @@ func FuzzRender(f *testing.F) {
 		parts := render(platforms.Content{Markdown: source})
 		checkParts(t, parts)
 		got, want := "", shown(markup.Mrkdwn(read(source)))
-		for _, m := range decode(t, parts) {
+		for _, m := range decodePart(t, parts) {
 			got += shown(m.Text)
 		}
 		if got != want && got != shown(noText) {
