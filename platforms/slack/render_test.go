@@ -389,11 +389,11 @@ func checkButtons(t *testing.T, b anyBlock) (total int) {
 	return total
 }
 
-var link = regexp.MustCompile(`<(?:[^|>]*\|)?([^>]*)>`)
+var liveLink = regexp.MustCompile(`<(?:[^|>]*\|)?([^>]*)>`)
 
 // shown is the letters and digits that people see of mrkdwn.
 func shown(s string) string {
-	s = entity.ReplaceAllString(link.ReplaceAllString(s, "$1"), "")
+	s = entity.ReplaceAllString(liveLink.ReplaceAllString(s, "$1"), "")
 	return strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {
 			return r
