@@ -343,3 +343,51 @@ func TestAPageThatLostItsConnectionCatchesUp(t *testing.T) {
 	}
 	b.WaitText("message", "and still there?")
 }
+
+// A message shows what it says; nothing in it becomes an element of the page that runs or loads something. The page's
+// policy would complain on the console, which fails the test.
+func TestWhatIsWrittenIsShownAndNeverRun(t *testing.T) {
+	s := newSlack(t)
+	b := browsertest.Start(t)
+	b.Open(s.web.URL)
+	for name, c := range map[string]struct {
+		args map[string]any
+		want string
+	}{
+		"mrkdwn": {
+			map[string]any{"text": "*bold* _it_ ~gone~ `a*b*` &lt;b&gt; <https://a.example|there> <@U0ADA> <#C0RANDOM> <!here> 2*3*4"},
+			"bold it gone a*b* <b> there @Ada #random @here 2*3*4",
+		},
+		"a quote and a fence": {map[string]any{"text": "&gt; said\nso\n```\n*raw*\n```"}, "said so *raw*"},
+		"markup in mrkdwn":    {map[string]any{"text": `<javascript:alert(1)|click> "><img src=x onerror=alert(1)>`}, `click ">img src=x onerror=alert(1)`},
+		"Markdown": {
+			map[string]any{"markdown_text": "# Head\n\n1. one\n   - **two**\n2. *three* ~~four~~\n\n|a|b|\n|-|-|\n|`x`|y\\|z|"},
+			"Head one two three four a b x y|z",
+		},
+		"markup in Markdown": {
+			map[string]any{"markdown_text": `<img src=x onerror=alert(1)> [click](javascript:alert(1)) ![pic](https://a.example/p.png)`},
+			"<img src=x onerror=alert(1)> click pic",
+		},
+		"quotes without end": {map[string]any{"markdown_text": strings.Repeat(">", 9000) + " deep"}, "> deep"},
+		"lists without end":  {map[string]any{"markdown_text": strings.Repeat("- ", 4000) + "low"}, "- low"},
+		"stars without end":  {map[string]any{"markdown_text": strings.Repeat("*a **b ", 1000) + "end"}, "b end"},
+		"a block unknown here": {
+			map[string]any{"text": "v", "blocks": json.RawMessage(`[{"type":"actions","elements":[{"type":"static_select",
+				"action_id":"s","placeholder":{"type":"plain_text","text":"p"},
+				"options":[{"text":{"type":"plain_text","text":"o"},"value":"o"}]}]}]`)},
+			"A “static_select” element, which this page cannot show",
+		},
+		"rich text": {
+			map[string]any{"text": "r", "blocks": json.RawMessage(`[{"type":"rich_text","elements":[
+				{"type":"rich_text_section","elements":[{"type":"text","text":"<i>","style":{"bold":true}},{"type":"user","user_id":"U0ADA"}]},
+				{"type":"rich_text_list","style":"bullet","elements":[{"type":"rich_text_section","elements":[{"type":"text","text":"one"}]}]},
+				{"type":"rich_text_quote","elements":[{"type":"text","text":"two"}]}]}]`)},
+			"<i>@Ada one two",
+		},
+	} {
+		c.args["channel"] = playground.General
+		s.call("chat.postMessage", c.args)
+		t.Log(name)
+		b.WaitText("message content", c.want)
+	}
+}

@@ -49,6 +49,6 @@
   observer.observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
   addEventListener("transitionend", look, true);
   const again = setInterval(look, 200); // what changes without the document changing: layout, values of fields
-  const late = setTimeout(() => end(reject, new Error(`not within ${patience} ms; there are ${all().map(words).join(" | ") || "none"}`)), patience);
+  const late = setTimeout(() => end(reject, new Error(`not within ${patience} ms; there are ${all().map((node) => words(node).slice(0, 200)).join(" | ") || "none"}`)), patience);
   look();
 })
