@@ -267,3 +267,7 @@ func (i *inbox) attempts() int {
 	defer i.mu.Unlock()
 	return i.tried
 }
+
+func contextFor(t *testing.T, d time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(t.Context(), d)
+}
