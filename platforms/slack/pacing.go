@@ -22,7 +22,7 @@ var (
 
 	// Of chat.postMessage: 1 per second and channel with short bursts, several hundred per minute and workspace.
 	posts        = pace{n: 45, per: 10 * time.Second}
-	channelPosts = pace{n: 4, per: 4400 * time.Millisecond}
+	channelPosts = pace{n: 5, per: 5200 * time.Millisecond}
 )
 
 func paceOf(method string) pace {
