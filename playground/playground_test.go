@@ -317,9 +317,9 @@ func TestThePlatformsAreListed(t *testing.T) {
 	}
 }
 
-func TestTheFirstStateIsThatOfTheFirstPersonInTheirFirstChannel(t *testing.T) {
+func TestTheFirstStateIsThatOfTheFirstPersonWhoAsksInTheirFirstChannel(t *testing.T) {
 	s := newPlace(t).see("", "", "")
-	if s.As != playground.Ada || s.Channel != playground.General || s.Bot.Name != "Parley" || s.Platform.ID != "slack" {
+	if s.As != playground.Grace || s.Channel != playground.General || s.Bot.Name != "Parley" || s.Platform.ID != "slack" {
 		t.Errorf("got as %q in %q with bot %+v", s.As, s.Channel, s.Bot)
 	}
 	want := []someone{
