@@ -1,6 +1,7 @@
 package slacktwin
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -103,11 +104,8 @@ func (t *Twin) dispatch(r *room, event map[string]any) string {
 	e.typ, _ = event["type"].(string)
 	e.subtype, _ = event["subtype"].(string)
 	e.channel, _ = event["channel"].(string)
-	e.ts, _ = event["ts"].(string)
-	thread, _ := event["thread_ts"].(string)
-	if thread == "" {
-		thread = e.ts
-	}
+	thread := ""
+	e.ts, thread = about(event)
 	e.lane = e.channel + " " + thread
 	e.body = encode(map[string]any{
 		"token": "verification-token", "team_id": t.opt.Team, "context_team_id": t.opt.Team, "context_enterprise_id": nil,
@@ -121,6 +119,16 @@ func (t *Twin) dispatch(r *room, event map[string]any) string {
 	})
 	t.enqueue(e)
 	return e.id
+}
+
+// about returns the ts of the message that an event is about, and of its thread's parent.
+func about(event map[string]any) (ts, thread string) {
+	if before, ok := event["previous_message"].(map[string]any); ok {
+		event = before
+	}
+	ts, _ = event["ts"].(string)
+	thread, _ = event["thread_ts"].(string)
+	return ts, cmp.Or(thread, ts)
 }
 
 // enqueue puts an event at the end of its lane.

@@ -59,8 +59,10 @@ func newWorld(t *testing.T, change func(*Options)) *world {
 	return w
 }
 
-// listen connects the bot over HTTP.
+// listen connects the bot over HTTP. What was said before has been tried in vain by then.
 func (w *world) listen() {
+	w.t.Helper()
+	w.idle()
 	w.Connect(Callbacks{
 		Events: w.bot.URL + "/events", Interactivity: w.bot.URL + "/interactivity", Commands: w.bot.URL + "/commands",
 	})
