@@ -107,6 +107,9 @@ func (t *Twin) dispatch(r *room, event map[string]any) string {
 	thread := ""
 	e.ts, thread = about(event)
 	e.lane = e.channel + " " + thread
+	if r != nil && r.IM {
+		e.lane = e.channel // a direct message is one conversation
+	}
 	e.body = encode(map[string]any{
 		"token": "verification-token", "team_id": t.opt.Team, "context_team_id": t.opt.Team, "context_enterprise_id": nil,
 		"api_app_id": t.opt.AppID, "event": event, "type": "event_callback", "event_id": e.id,
