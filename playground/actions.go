@@ -195,7 +195,7 @@ func act[Q interface{ missing() string }, A any](
 		a, err := do(r.Context(), q)
 		if err != nil {
 			p.log.WarnContext(r.Context(), "playground: an action failed", "path", r.URL.Path, "error", err)
-			refuse(w, http.StatusUnprocessableEntity, err.Error())
+			refuse(w, http.StatusUnprocessableEntity, sentence(err))
 			return
 		}
 		answer(w, http.StatusOK, a)

@@ -26,7 +26,7 @@ var files embed.FS
 // Options say what is shown. Slack is required.
 type Options struct {
 	Slack *slacktwin.Twin
-	// Workspace is the name at the top of the page. Empty: "Playground".
+	// Workspace is the name at the top of the page. Empty: "Parley Playground".
 	Workspace string
 	// Approvers are the users marked as such in the list of people. It is a label and permits nothing.
 	Approvers []string
@@ -61,7 +61,7 @@ type Playground struct {
 // New returns a playground over a stand-in that the caller keeps and closes. Close it before the stand-in.
 func New(o Options) *Playground {
 	if o.Workspace == "" {
-		o.Workspace = "Playground"
+		o.Workspace = "Parley Playground"
 	}
 	if o.Commands == nil {
 		o.Commands = []Command{
@@ -125,7 +125,7 @@ func (p *Playground) routes() http.Handler {
 	mux.HandleFunc("POST /api/slack/command", act(p, maxBody, p.command))
 	mux.HandleFunc("POST /api/slack/stop", act(p, maxBody, p.stop))
 	mux.HandleFunc("/api/", p.unknown)
-	mux.Handle("GET /", http.FileServerFS(page()))
+	mux.Handle("/", http.FileServerFS(page()))
 	return mux
 }
 

@@ -58,8 +58,8 @@ type channel struct {
 	Direct   bool     `json:"direct,omitempty"`
 	Private  bool     `json:"private,omitempty"`
 	Archived bool     `json:"archived,omitempty"`
-	Members  []string `json:"members"`
-	Latest   string   `json:"latest"` // the newest ts that somebody else wrote, replies too
+	Members  []string `json:"members"` // null: everybody
+	Latest   string   `json:"latest"`  // the newest ts that somebody else wrote, replies too
 	Empty    bool     `json:"empty"`
 }
 
@@ -159,7 +159,7 @@ func (p *Playground) view(as, in, threadTS string, limit int) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	mine := slices.DeleteFunc(slices.Clone(all), func(c slacktwin.Channel) bool { return !slices.Contains(c.Members, as) })
+	mine := slices.DeleteFunc(slices.Clone(all), func(c slacktwin.Channel) bool { return !has(c, as) })
 	in, err = channelOf(mine, in)
 	if err != nil {
 		return view{}, err
@@ -291,6 +291,11 @@ func (r reader) message(m slacktwin.Message) message {
 		})
 	}
 	return v
+}
+
+// has tells whether a person is in a channel. Without a list everybody is.
+func has(c slacktwin.Channel, user string) bool {
+	return c.Members == nil || slices.Contains(c.Members, user)
 }
 
 // topLevel tells the messages of the channel's own list: parents, messages without a thread, replies also sent to it.

@@ -87,7 +87,10 @@ func CloseWaitsForView(ctx context.Context, kv store.KV) error {
 		closing = start(kv.Close)
 		return errors.Join(stillClosing(closing), wantIn(tx, "a=1"))
 	})
-	return errors.Join(err, wait(ctx, "Close", closing))
+	if err != nil {
+		return err
+	}
+	return wait(ctx, "Close", closing)
 }
 
 // CloseWaitsForUpdate: an Update that runs when Close is called is committed.
@@ -99,7 +102,10 @@ func CloseWaitsForUpdate(ctx context.Context, kv store.KV) error {
 		}
 		return errors.Join(stillClosing(closing), putAll(tx, "a=1"), wantIn(tx, "a=1"))
 	})
-	return errors.Join(err, wait(ctx, "Close", closing))
+	if err != nil {
+		return err
+	}
+	return wait(ctx, "Close", closing)
 }
 
 // stillClosing gives Close time to return, which it must not.

@@ -69,7 +69,15 @@ func PanicRollsBack(ctx context.Context, kv store.KV) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(put(ctx, kv, "b=2"), want(ctx, kv, "a=1", "b=2"))
+	return goesOn(ctx, kv)
+}
+
+// goesOn writes and reads once more in a store that has a=1.
+func goesOn(ctx context.Context, kv store.KV) error {
+	if err := wait(ctx, "the next Update", start(func() error { return put(ctx, kv, "b=2") })); err != nil {
+		return err
+	}
+	return want(ctx, kv, "a=1", "b=2")
 }
 
 // panicOf returns the error that fn panics with.
@@ -95,8 +103,7 @@ func ExitRollsBack(ctx context.Context, kv store.KV) error {
 	if err := wait(ctx, "the goroutine that exits", ended); err != nil {
 		return err
 	}
-	next := start(func() error { return put(ctx, kv, "b=2") })
-	return errors.Join(wait(ctx, "the next Update", next), want(ctx, kv, "a=1", "b=2"))
+	return goesOn(ctx, kv)
 }
 
 // ViewIsReadOnly: writes in View are refused by ErrReadOnly and do nothing.

@@ -148,6 +148,7 @@ async function command(thread, text) {
 
 const wide = () => matchMedia("(min-width: 900px)").matches;
 const here = () => state.channels.find((c) => c.id === state.channel) || { name: "", members: [] };
+const isHere = (user) => here().members === null || here().members.includes(user.id);
 
 // ---- completion
 
@@ -163,7 +164,7 @@ function offers(inThread, before) {
   const typed = /(?:^|[\s(])@([\p{L}\p{N}_]*)$/u.exec(before);
   if (!typed) return null;
   const options = people()
-    .filter((u) => here().members.includes(u.id) && u.name.toLowerCase().startsWith(typed[1].toLowerCase()))
+    .filter((u) => isHere(u) && u.name.toLowerCase().startsWith(typed[1].toLowerCase()))
     .map((u) => ({ id: u.id, insert: `@${u.name} `, label: u.name, about: about(u), user: u }));
   return { from: before.length - typed[1].length - 1, options };
 }
@@ -260,7 +261,7 @@ function renderChannel(view, place) {
   at("channel-name").replaceChildren(channel.direct ? avatar(state.bot, "small") : icon(channel.private ? "lock" : "hash"),
     channel.direct ? state.bot.name : channel.name);
   at("channel-about").textContent = channel.direct ? "Direct message: no mention needed" : `Mention @${state.bot.name} to talk to it`;
-  const members = people().filter((u) => channel.members.includes(u.id));
+  const members = people().filter(isHere);
   at("members").replaceChildren(...members.map((u) => avatar(u, "small")), h("span", {}, `${members.length} members`));
   renderIntro(channel);
   const own = (m) => !m.thread && !dismissed.has(`${m.user} ${m.ts}`);

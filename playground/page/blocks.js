@@ -110,6 +110,7 @@ function piece(p, names) {
     case "channel": return h("span", { class: "mention" }, `#${names.channel(p.channel_id)}`);
     case "broadcast": return h("span", { class: "mention me" }, `@${p.range}`);
     case "emoji": return emoji(p.name);
+    case "usergroup": return h("span", { class: "mention" }, `@${p.usergroup_id}`);
     case "date": return p.fallback || "";
     default: return p.text || unknown(`“${p.type}” element`);
   }
