@@ -85,11 +85,10 @@ func (o *office) mishaps(d *rand.Rand, calls int) {
 
 // haunt runs life after life, lets things happen in each, and kills all but the last, which it returns.
 func (o *office) haunt(d *rand.Rand, kills int, during func(n int)) *life {
-	startup := 300 * time.Millisecond // of a life until it receives; the kills go for that time, too
 	for n := range kills {
 		l := o.start()
 		during(n)
-		o.moment(d, startup)
+		o.moment(d)
 		l.kill()
 	}
 	last := o.start()
@@ -97,14 +96,15 @@ func (o *office) haunt(d *rand.Rand, kills int, during func(n int)) *life {
 	return last
 }
 
-// moment waits until the next life is to be taken: some time after it began or, every other time, right after the bot has
-// done something that people see.
-func (o *office) moment(d *rand.Rand, startup time.Duration) {
-	if d.IntN(4) == 0 { // before or while it takes up what was left
+// moment waits until the life that has just begun is to be taken: in one of four before or while it takes up what was
+// left, in the others later and, every other time, right after the bot has done something that people see.
+func (o *office) moment(d *rand.Rand) {
+	const startup = 250 * time.Millisecond
+	if d.IntN(4) == 0 {
 		<-time.After(between(d, 0, startup))
 		return
 	}
-	<-time.After(between(d, startup, startup+700*time.Millisecond))
+	<-time.After(between(d, startup/2, 3*startup))
 	if d.IntN(2) == 0 {
 		return
 	}
@@ -145,7 +145,7 @@ func crashTalk(t *testing.T, way transport, s size, seed uint64) {
 		t.Error("not every message was answered in time")
 	}
 	last.stop()
-	o.start().stop() // one more life has nothing more to say
+	o.start().ready().stop() // one more life has nothing more to say
 	o.checkTalks(talks, s.turns)
 	o.checkAtRest()
 	t.Logf("%d messages in %d conversations, %d kills; %s", s.turns, len(talks), s.kills, o.traffic())
@@ -356,7 +356,7 @@ func crashAsk(t *testing.T, way transport, s size, seed uint64) {
 		return
 	}
 	last.stop()
-	o.start().stop()
+	o.start().ready().stop()
 	o.checkPetitions(petitions)
 	o.checkAtRest()
 	t.Logf("%d approvals, %d kills; %s", s.approvals, s.kills, o.traffic())

@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -206,6 +208,42 @@ func (o *office) start() *life {
 	close(o.begun)
 	o.begun = make(chan struct{})
 	return l
+}
+
+// ready waits until this life receives from Slack.
+func (l *life) ready() *life {
+	l.office.t.Helper()
+	for l.office.ctx.Err() == nil {
+		if status, _ := l.office.probe("/readyz"); status == http.StatusOK {
+			return l
+		}
+		select {
+		case err := <-l.ended:
+			l.office.t.Fatalf("life %d ended before it was ready: %v", l.number, err)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	l.office.t.Fatalf("life %d was not ready in time", l.number)
+	return l
+}
+
+// probe asks the bot's own HTTP; a status of 0 is no answer.
+func (o *office) probe(path string) (status int, body string) {
+	req, err := http.NewRequestWithContext(o.ctx, http.MethodGet, "http://"+o.addr+path, nil)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	req.Close = true
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, ""
+	}
+	defer resp.Body.Close()
+	said, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return 0, ""
+	}
+	return resp.StatusCode, strings.TrimSpace(string(said))
 }
 
 // kill ends a life at once. One that had ended by itself is an error.
