@@ -35,9 +35,5 @@ func runChat(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 		return err
 	}
 	fmt.Fprintf(stdout, "Talking to %s. Try: hello, what time is it?, deploy web. Commands: status, approvals, approve ID, deny ID, reset, stop. Ctrl-D ends.\n\n", s.Model)
-	err = b.bridge.Run(ctx)
-	if errors.Is(err, console.ErrEnd) {
-		err = nil
-	}
-	return errors.Join(err, b.close())
+	return errors.Join(b.bridge.Run(ctx), b.close())
 }

@@ -83,7 +83,8 @@ func serveOn(ctx context.Context, s settings, logger *slog.Logger, adapters ...p
 	return errors.Join(b.run(ctx, listener, adapters), b.close())
 }
 
-// run serves HTTP and runs the bridge until ctx ends or the bridge fails.
+// run serves HTTP and runs the bridge until ctx ends or the bridge fails. HTTP goes on while the bridge drains: the probes
+// tell of it, and deliveries are answered 503, so that the platform sends them again.
 func (b *bot) run(ctx context.Context, listener net.Listener, adapters []platforms.Adapter) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -103,12 +104,14 @@ func (b *bot) run(ctx context.Context, listener net.Listener, adapters []platfor
 	running.Go(func() {
 		<-ctx.Done()
 		b.logger.Info("draining: no new turns; running ones and waiting replies are finished")
-		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-		defer cancel()
-		server.Shutdown(end)
 	})
 	err := b.bridge.Run(ctx)
 	stop()
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	if server.Shutdown(end) != nil { // of connections that never asked for anything, it would wait longer
+		server.Close()
+	}
 	running.Wait()
 	return err
 }

@@ -63,6 +63,7 @@ type Bridge struct {
 	adapters map[string]platforms.Adapter
 	inbox    lanes[Lane]
 	outbox   lanes[Place]
+	busy     busy // with anything in inbox or outbox
 	slots    chan struct{}
 	started  time.Time
 	// recoveredTo is the highest Seq of an earlier process: what it left may have been begun.
@@ -99,14 +100,15 @@ func New(o Options) *Bridge {
 	for _, a := range o.Adapters {
 		b.adapters[a.Platform()] = a
 	}
-	b.inbox.step = b.takeEntry
-	b.outbox.step = b.takeDelivery
+	b.inbox.step, b.inbox.busy = b.takeEntry, &b.busy
+	b.outbox.step, b.outbox.busy = b.takeDelivery, &b.busy
 	return b
 }
 
 // Run takes up what an earlier process left, receives from every platform and works until ctx ends; then it drains: no
 // new turn begins, running ones and waiting replies are given Options.Drain, and what is left is left durable. It
-// returns an error if a platform ended with one: the others are drained too.
+// returns an error if a platform ended with one: the others are drained too. If every platform has ended in peace,
+// because there is nobody left to hear, what arrived before is worked off first.
 func (b *Bridge) Run(ctx context.Context) error {
 	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWork()
@@ -125,7 +127,10 @@ func (b *Bridge) Run(ctx context.Context) error {
 	var err error
 	select {
 	case <-ctx.Done():
-	case err = <-failed:
+	case failure, some := <-failed:
+		if err = failure; !some {
+			b.busy.wait(ctx)
+		}
 	}
 	stopReceiving()
 	<-expired

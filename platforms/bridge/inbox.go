@@ -72,6 +72,9 @@ func (b *Bridge) takeEntry(ctx context.Context, l Lane) (more bool, err error) {
 		case <-ctx.Done():
 			return false, ctx.Err()
 		}
+		if b.inbox.isClosed() { // it waited for its turn, and now none is to begin any more
+			return false, nil
+		}
 	}
 	err = b.workOn(ctx, *e)
 	if err != nil && ctx.Err() == nil {

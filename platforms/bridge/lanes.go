@@ -10,6 +10,7 @@ import (
 // there may be more; after an error it is called again, later each time.
 type lanes[K comparable] struct {
 	step func(ctx context.Context, k K) (more bool, err error)
+	busy *busy
 
 	mu      sync.Mutex
 	workers map[K]*worker
@@ -40,7 +41,11 @@ func (l *lanes[K]) wake(ctx context.Context, k K) {
 	}
 	w := &worker{}
 	l.workers[k] = w
-	l.running.Go(func() { l.work(ctx, k, w) })
+	l.busy.add()
+	l.running.Go(func() {
+		defer l.busy.done()
+		l.work(ctx, k, w)
+	})
 }
 
 func (l *lanes[K]) work(ctx context.Context, k K, w *worker) {
@@ -118,6 +123,47 @@ func rest(ctx context.Context, d time.Duration) {
 	defer t.Stop()
 	select {
 	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+// busy counts workers of any lanes. A worker that gives work to another does so before it ends, so none at all means that
+// nothing is left to do.
+type busy struct {
+	mu   sync.Mutex
+	n    int
+	none chan struct{} // closed when n falls to 0; nil until somebody waits
+}
+
+func (b *busy) add() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.n++
+}
+
+func (b *busy) done() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.n--; b.n == 0 && b.none != nil {
+		close(b.none)
+		b.none = nil
+	}
+}
+
+// wait returns when there is no worker, or when ctx ends.
+func (b *busy) wait(ctx context.Context) {
+	b.mu.Lock()
+	if b.n == 0 {
+		b.mu.Unlock()
+		return
+	}
+	if b.none == nil {
+		b.none = make(chan struct{})
+	}
+	none := b.none
+	b.mu.Unlock()
+	select {
+	case <-none:
 	case <-ctx.Done():
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -52,7 +51,7 @@ type line struct {
 	At   time.Time `json:"at"`
 }
 
-// Run reads lines until the input or ctx ends. A read from a terminal cannot be interrupted, so its goroutine ends only
+// Run reads lines until the input or ctx ends; both are a good end. A read from a terminal cannot be interrupted, so its goroutine ends only
 // with the next line; there is one in a process.
 func (a *Adapter) Run(ctx context.Context, inbox platforms.Inbox) error {
 	lines := make(chan string)
@@ -76,7 +75,7 @@ func (a *Adapter) Run(ctx context.Context, inbox platforms.Inbox) error {
 			return nil
 		case text, more := <-lines:
 			if !more {
-				return a.ended(ctx, failed)
+				return ended(ctx, failed)
 			}
 			if err := a.accept(ctx, inbox, text); err != nil {
 				return err
@@ -85,19 +84,15 @@ func (a *Adapter) Run(ctx context.Context, inbox platforms.Inbox) error {
 	}
 }
 
-// ErrEnd is returned by Run when the input has ended: there is nobody left to talk to.
-var ErrEnd = errors.New("console: end of input")
-
-func (a *Adapter) ended(ctx context.Context, failed <-chan error) error {
+func ended(ctx context.Context, failed <-chan error) error {
 	select {
 	case err := <-failed:
 		if err != nil {
 			return fmt.Errorf("console: read: %w", err)
 		}
-		return ErrEnd
 	case <-ctx.Done():
-		return nil
 	}
+	return nil
 }
 
 func (a *Adapter) accept(ctx context.Context, inbox platforms.Inbox, text string) error {
