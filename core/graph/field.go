@@ -80,7 +80,7 @@ func Custom[T any](name string, initial T, reducer string, reduce func(prior, up
 			if err != nil {
 				return nil, err
 			}
-			return reduce(prior.(T), u)
+			return reduce(typed[T](prior), u)
 		},
 		decode: func(raw json.RawMessage) (any, error) { return decodeStrict[T](raw) },
 		encode: func(_ context.Context, v any) (json.RawMessage, error) { return json.Marshal(v) },
@@ -103,7 +103,7 @@ func (v Var[T]) Name() string            { return v.def.name }
 func (v Var[T]) definition() *definition { return v.def }
 
 // Get returns the field's value. The caller must not change what it refers to.
-func (v Var[T]) Get(s State) T { return s.value(v.def).(T) }
+func (v Var[T]) Get(s State) T { return typed[T](s.value(v.def)) }
 
 // Set is a change with the given update.
 func (v Var[T]) Set(update T) Change { return Change{field: v.def, name: v.def.name, value: update} }
@@ -154,13 +154,22 @@ func (q Sequence[T]) Add(items ...T) Change {
 	return Change{field: q.def, name: q.def.name, value: items}
 }
 
+// typed is v as T. A nil in a field of an interface type is its nil: the state does not know which.
+func typed[T any](v any) T {
+	if v == nil {
+		var none T
+		return none
+	}
+	return v.(T)
+}
+
 // as takes an update as it is, or reads it from JSON.
 func as[T any](update any) (T, error) {
 	if raw, ok := update.(rawUpdate); ok {
 		return decodeStrict[T](json.RawMessage(raw))
 	}
 	t, ok := update.(T)
-	if !ok {
+	if !ok && (update != nil || !nullable[T]()) {
 		return t, fmt.Errorf("got %T, want %T", update, t)
 	}
 	return t, nil
@@ -193,14 +202,15 @@ func decodeStrict[T any](raw json.RawMessage) (T, error) {
 	if err := json.Unmarshal(raw, &v); err != nil {
 		return v, fmt.Errorf("%s does not fit: %w", kindOf(raw), err)
 	}
-	if bytes.Equal(bytes.TrimSpace(raw), []byte("null")) && !nullable(reflect.TypeFor[T]().Kind()) {
+	if bytes.Equal(bytes.TrimSpace(raw), []byte("null")) && !nullable[T]() {
 		return v, errors.New("null is not a value here")
 	}
 	return v, nil
 }
 
-func nullable(k reflect.Kind) bool {
-	return k == reflect.Slice || k == reflect.Map || k == reflect.Pointer || k == reflect.Interface
+func nullable[T any]() bool {
+	kind := reflect.TypeFor[T]().Kind()
+	return kind == reflect.Interface || kind == reflect.Pointer || kind == reflect.Slice
 }
 
 // kindOf names a JSON value's kind without repeating the value: errors reach logs.

@@ -188,7 +188,7 @@ func (r *turn) inSession(i int) bool {
 // replay answers a turn that had ended from its record.
 func (r *turn) replay(t *TurnRecord) (Outcome, error) {
 	var err error
-	if r.loaded, err = r.state.before(t); err == nil {
+	if r.loaded, err = r.state.before(t.Loaded, t.Delta); err == nil {
 		r.state, err = r.state.patch(t.Delta)
 	}
 	if err != nil {
@@ -224,14 +224,14 @@ func (s State) lengths() LogLengths {
 }
 
 // before shortens the lists to what they were when the turn began. Of a list that the session has lost since, what the
-// record itself holds is all there is.
-func (s State) before(t *TurnRecord) (State, error) {
+// turn itself wrote is all there is.
+func (s State) before(lengths LogLengths, wrote Delta) (State, error) {
 	for i, f := range s.schema.fields {
 		if !f.log {
 			continue
 		}
 		stored, have := storedLog(s.values[i])
-		length, d := t.Loaded[f.name], t.Delta.Logs[f.name]
+		length, d := lengths[f.name], wrote.Logs[f.name]
 		kept := min(length, have)
 		lost := d.Add[min(len(d.Add), max(0, kept-d.Keep)):min(len(d.Add), max(0, length-d.Keep))]
 		v, err := f.fromLog(stored, kept, lost)

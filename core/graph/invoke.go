@@ -186,16 +186,28 @@ func (r *turn) goOn(ctx context.Context) error {
 	if err := r.load(ctx); err != nil {
 		return err
 	}
-	delta := r.inv.State
-	if r.savedBy != r.inv.Turn {
-		delta = r.loaded.after(delta, r.inv.Stored)
+	err := r.rebase()
+	if err == nil {
+		r.inv.Stored = r.loaded.stored()
+		r.state, err = r.loaded.patch(r.inv.State)
 	}
-	r.inv.Stored = r.loaded.stored()
-	var err error
-	if r.state, err = r.loaded.patch(delta); err != nil {
+	if err != nil {
 		return &Error{Category: CheckpointRecordInvalid, Message: "the checkpoint does not fit this graph", Cause: err}
 	}
 	return nil
+}
+
+// rebase sees to a session that was saved after the checkpoint: by another turn, behind whose items this one's go; or by
+// this turn itself, which began without them.
+func (r *turn) rebase() (err error) {
+	switch {
+	case r.inv.Status != Running:
+	case r.savedBy == r.inv.Turn:
+		r.loaded, err = r.loaded.before(r.inv.Stored, Delta{})
+	default:
+		r.inv.State = r.loaded.after(r.inv.State, r.inv.Stored)
+	}
+	return err
 }
 
 // resume takes up a suspended invocation (suspension §7). Lists that the session keeps are taken as they are in the
