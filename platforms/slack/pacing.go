@@ -2,6 +2,7 @@ package slack
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -189,7 +190,7 @@ func (p *pacer) forgetQuiet(now time.Time) {
 func notYet(method string, err error, d time.Duration) error {
 	e := failed(method, platforms.Unreachable, "")
 	e.Cause = err
-	if err == errTooLong {
+	if errors.Is(err, errTooLong) {
 		e.Failure, e.RetryAfter = platforms.SlowDown, max(d, time.Second)
 	}
 	return e

@@ -1,10 +1,12 @@
 package slack
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -405,5 +407,79 @@ func TestOptionsAreChecked(t *testing.T) {
 	a, err := New(Options{BotToken: "x", AppToken: "y"})
 	if err != nil || a.base.String() != "https://slack.com/api/" || a.Routes() != nil {
 		t.Errorf("defaults: got %v, %v", a.base, err)
+	}
+}
+
+func TestMissingScopesAreToldAtTheStart(t *testing.T) {
+	var logs bytes.Buffer
+	a := adapterOf(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		rw.Header().Set("X-OAuth-Scopes", "chat:write,app_mentions:read, im:history,mpim:history,groups:history,channels:history,commands")
+		fmt.Fprint(rw, `{"ok":true,"team_id":"T","user_id":"U","bot_id":"B"}`)
+	}))
+	a.log = slog.New(slog.NewTextHandler(&logs, nil))
+	if _, err := a.authTest(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(logs.String(), "[reactions:write files:read]") {
+		t.Errorf("got %s", logs.String())
+	}
+}
+
+func TestACardIsPressedAndChangesToItsOutcome(t *testing.T) {
+	w := newWorld(t, setup{})
+	root := w.say("UALICE", "CGENERAL", "", "<@UBOT> deploy")
+	parts := w.a.Render(platforms.Content{Card: &platforms.Card{
+		Title: "May I deploy?", Facts: []platforms.Fact{{Name: "target", Value: "<!channel> production"}},
+		Buttons: []platforms.Button{
+			{Label: "Approve", Action: "approve", Value: "r1", Style: platforms.Primary},
+			{Label: "Deny", Action: "deny", Value: "r1", Confirm: "Really?"},
+		},
+	}})
+	ref, err := w.a.Post(t.Context(), thread(root), "m1", parts[len(parts)-1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	channel, ts, _ := parseRef(ref)
+	if err := w.Click(t.Context(), "UBOB", channel, ts, "approve"); err != nil {
+		t.Fatal(err)
+	}
+	taken := w.taken()
+	click, ok := taken[len(taken)-1].(platforms.Click)
+	if !ok || click.Action != "approve" || click.Value != "r1" || click.On != ref {
+		t.Fatalf("got %+v", taken[len(taken)-1])
+	}
+	outcome := w.a.Render(platforms.Content{Card: &platforms.Card{Title: "Approved", Text: "by Bob"}})
+	if err := w.a.Edit(t.Context(), ref, outcome[len(outcome)-1]); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Click(t.Context(), "UBOB", channel, ts, "approve"); err == nil {
+		t.Error("the buttons are still there")
+	}
+}
+
+func TestWithPacingSlackNeverHasToSaySlowDown(t *testing.T) {
+	w := newWorld(t, setup{
+		twin:    func(o *slacktwin.Options) { o.Enforce = true },
+		options: func(o *Options) { o.Pacing = true },
+	})
+	for i := range 7 { // the first five at once, the others a moment later
+		w.post("T0TWIN/DALICE", fmt.Sprint("m", i), "one of many")
+	}
+	for _, c := range w.Calls() {
+		if c.Status == http.StatusTooManyRequests {
+			t.Errorf("%s was called too often", c.Method)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	for {
+		_, err := w.a.Post(ctx, "T0TWIN/DALICE", "", partOf("too many for a second"))
+		if err == nil {
+			continue
+		}
+		if f := platforms.FailureOf(err); f != platforms.SlowDown || retryAfter(err) <= 0 {
+			t.Errorf("got %v, %v", err, retryAfter(err))
+		}
+		return
 	}
 }

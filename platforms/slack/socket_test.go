@@ -40,8 +40,8 @@ func TestLinkDisabledEndsWithASentence(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "Socket Mode is off") {
 		t.Errorf("got %v", err)
 	}
-	if w.a.Ready() == nil {
-		t.Error("still ready")
+	if ready := w.a.Ready(); ready == nil || ready.Error() != err.Error() {
+		t.Errorf("ready: got %v, want %v", ready, err)
 	}
 }
 
