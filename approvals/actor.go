@@ -33,7 +33,7 @@ func (p Principal) String() string {
 func (p Principal) IsZero() bool { return p == Principal{} }
 
 // SamePerson compares the platform and the person, not the team: in one organisation the same person clicks under
-// another team than they wrote under (slack.md §15.3). It errs on the side of "the same", so it may only be used to
+// another team than they wrote under (as Slack does in a Grid). It errs on the side of "the same", so it may only be used to
 // withhold something: a second vote, a self-approval. Nobody is the same as nobody.
 func (p Principal) SamePerson(q Principal) bool {
 	return p.Platform == q.Platform && p.person() == q.person() && p.person() != ""

@@ -33,6 +33,7 @@ type bench struct {
 // parts are what a case is built from. The tests of this package replace them by ones that misbehave.
 type parts struct {
 	engine      func(harness.Engine) harness.Engine
+	outside     func(harness.Engine) harness.Engine // around the recording, where a harness stands
 	backend     func(backend) backend
 	coordinator func(harness.Coordinator) harness.Coordinator
 	harness     func(handler, *bench) handler
@@ -50,7 +51,7 @@ func unchanged[T any](v T, _ *bench) T { return v }
 // asBuilt are the real parts.
 func asBuilt() parts {
 	return parts{
-		engine: itself[harness.Engine], backend: itself[backend], coordinator: itself[harness.Coordinator],
+		engine: itself[harness.Engine], outside: itself[harness.Engine], backend: itself[backend], coordinator: itself[harness.Coordinator],
 		harness: unchanged[handler], chat: unchanged[chatter],
 	}
 }
@@ -77,7 +78,7 @@ func (b *bench) build(c *mapping) {
 		c.reader.problem(fmt.Errorf("the graph does not compile: %w", err))
 		return
 	}
-	b.engine = recordedEngine{next: b.parts.engine(b.compiled), journal: b.journal}
+	b.engine = b.parts.outside(recordedEngine{next: b.parts.engine(b.compiled), journal: b.journal})
 }
 
 // faulty is the back end under test with what session_store.behavior tells it to raise. A name of a store is in_memory
@@ -156,6 +157,8 @@ type turn struct {
 	outcome graph.Outcome
 	err     error
 	invoked bool // whether the engine was called at all
+	// kept is the invocation's record in the back end after the turn, or nil.
+	kept *graph.Invocation
 }
 
 // during runs one turn. It has the case's time limit: what blocks on a suspended turn is found out by it.
@@ -179,7 +182,10 @@ func (b *bench) during(ctx context.Context, name, session string, f func(ctx con
 	if session == "" {
 		t.session = t.outcome.SessionID
 	}
-	t.after, err = b.session(ctx, t.session)
+	if t.after, err = b.session(ctx, t.session); err != nil || t.outcome.InvocationID == "" {
+		return t, err
+	}
+	t.kept, err = b.records.LoadInvocation(ctx, t.outcome.InvocationID)
 	return t, err
 }
 
@@ -291,11 +297,7 @@ func (b *bench) didNotBlock(ctx context.Context, t *turn) error {
 	if begun, ended := len(of[nodeStarted](t.events)), len(of[nodeReturned](t.events)); begun != ended {
 		return fmt.Errorf("%d nodes began, %d returned", begun, ended)
 	}
-	saved := of[invocationSaved](t.events)
-	if len(saved) == 0 || saved[len(saved)-1].inv.Status != graph.Suspended || saved[len(saved)-1].err != nil {
-		return errors.New("no suspended record was kept in this turn")
-	}
-	return nil
+	return must(t.kept != nil && t.kept.Status == graph.Suspended, "the back end keeps %s, want a suspended record", show(t.kept))
 }
 
 // category is the concrete category of what the engine returned.

@@ -34,6 +34,9 @@ func (r *run) chatTurns(ctx context.Context) error {
 	if mode := h.text("mode"); mode != string(harness.Sessioned) {
 		return invalid(h.at("mode"), "chat is sessioned, got %q (harness-chat §1)", mode)
 	}
+	if r.fields[chat.Messages.Name()] != graph.Field(chat.Messages) {
+		return invalid(r.c.at("state.fields"), "a chat graph declares messages, a list[ChatMessage] with the reducer append (harness-chat §4)")
+	}
 	real := chat.New(harness.New(r.engine, harness.Sessioned, harness.Options{Coordinator: r.coordinate(h)}), chat.Options{})
 	c := r.parts.chat(real, r.bench)
 	r.chatter = c

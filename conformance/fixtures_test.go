@@ -3,6 +3,7 @@ package conformance
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/parley-chat/parley/core/harness"
 	"github.com/parley-chat/parley/store"
+	"github.com/parley-chat/parley/store/bolt"
+	"github.com/parley-chat/parley/store/memory"
 )
 
 // suite returns the directory of a suite, or skips the test where the fixtures are not there.
@@ -25,13 +28,18 @@ func suite(t testing.TB, name string) string {
 }
 
 // backends open an empty store each, by name.
-func backends() map[string]func(context.Context) (store.KV, error) {
+func backends(t *testing.T) map[string]func(context.Context) (store.KV, error) {
+	files := 0
 	return map[string]func(context.Context) (store.KV, error){
-		"map": func(context.Context) (store.KV, error) { return newKV(), nil },
+		"memory": openMemory,
+		"bolt": func(ctx context.Context) (store.KV, error) {
+			files++
+			return bolt.Open(ctx, filepath.Join(t.TempDir(), fmt.Sprintf("case%d.db", files)), bolt.Options{})
+		},
 	}
 }
 
-func openMap(context.Context) (store.KV, error) { return newKV(), nil }
+func openMemory(context.Context) (store.KV, error) { return memory.New(), nil }
 
 func runSuite(t *testing.T, o Options) Report {
 	t.Helper()
@@ -51,7 +59,7 @@ func allPass(t *testing.T, name string, cases int) {
 		"the coordinator over the records": itself[harness.Coordinator],
 		"the coordinator in memory":        func(harness.Coordinator) harness.Coordinator { return &harness.InMemory{} },
 	}
-	for backend, open := range backends() {
+	for backend, open := range backends(t) {
 		for coordinator, replace := range coordinators {
 			t.Run("on "+backend+" with "+coordinator, func(t *testing.T) {
 				p := asBuilt()
@@ -93,7 +101,7 @@ func TestSuitesThatAreServedInPartPassExactlyTheseCases(t *testing.T) {
 			012-suspend-with-sessions.yaml session_saves_at_suspend_and_resume_sees_consistent_state
 			013-suspend-with-checkpointer.yaml paused_invocation_record_persists_via_configured_checkpointer`},
 	} {
-		for backend, open := range backends() {
+		for backend, open := range backends(t) {
 			t.Run(tc.suite+" on "+backend, func(t *testing.T) {
 				report := runSuite(t, Options{Dirs: []string{suite(t, tc.suite)}, Open: open})
 				var got, want []string

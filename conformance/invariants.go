@@ -83,8 +83,9 @@ var harnessInvariants = map[string]invariant{
 			return err
 		}
 		saves := of[sessionSaved](t.events)
-		return must(req.SessionID != "" && len(saves) > 0 && saves[0].id == req.SessionID,
-			"the engine got session id %q and saved %v", req.SessionID, saves)
+		return errors.Join(must(req.SessionID != "" && len(saves) > 0 && saves[0].id == req.SessionID,
+			"the engine got session id %q and saved %v", req.SessionID, saves),
+			must(t.after != nil, "the back end has no such session"))
 	}),
 	"harness_classified_first_as_new_second_as_existing": onTwo(func(_ context.Context, _ *run, a, b *turn) error {
 		return errors.Join(pathIs(a.result.Path, string(harness.PathNewSession)), pathIs(b.result.Path, string(harness.PathExistingSession)))
@@ -676,6 +677,7 @@ var suspensionInvariants = map[string]invariant{
 		last := saved[len(saved)-1]
 		return errors.Join(last.err,
 			must(last.inv.ID == a.outcome.InvocationID && last.inv.Status == graph.Suspended, "the last record is %s of %s", last.inv.Status, last.inv.ID),
+			must(a.kept != nil && a.kept.Status == graph.Suspended, "the back end keeps %s", show(a.kept)),
 			must(b.outcome.InvocationID == last.inv.ID, "the resumption ended invocation %s", b.outcome.InvocationID))
 	}),
 	"record_type_distinguishes_suspended_from_checkpointed": onTwo(func(_ context.Context, _ *run, a, b *turn) error {

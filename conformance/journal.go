@@ -231,6 +231,13 @@ func (c recordedCoordinator) Correlate(ctx context.Context, signalID string) (ha
 	return sub, err
 }
 
+// Forget passes on what only some coordinators want to know.
+func (c recordedCoordinator) Forget(signalID string) {
+	if f, ok := c.next.(harness.Forgetter); ok {
+		f.Forget(signalID)
+	}
+}
+
 // raised is the error of a node or a store that a fixture tells to fail.
 type raised struct{ category, message string }
 

@@ -155,7 +155,7 @@ func limitOf(given string) (int, error) {
 func (p *Playground) view(as, in, threadTS string, limit int) (view, error) {
 	version, _, _ := p.ticks.now()
 	users, all := p.slack.Users(), p.slack.Channels()
-	as, err := personOf(users, as)
+	as, err := p.personOf(users, as)
 	if err != nil {
 		return view{}, err
 	}
@@ -191,17 +191,18 @@ func (p *Playground) threadOf(channel, ts string) []slacktwin.Message {
 	return p.slack.Thread(channel, ts)
 }
 
-// personOf returns the person asked for, or the first one.
-func personOf(users []slacktwin.User, id string) (string, error) {
-	for _, u := range users {
-		if !u.Bot && (id == "" || u.ID == id) {
-			return u.ID, nil
-		}
-	}
-	if id == "" {
+// personOf returns the person asked for, or else the first one, rather not an approver: who asks for something must not
+// be the one to approve it.
+func (p *Playground) personOf(users []slacktwin.User, id string) (string, error) {
+	people := slices.DeleteFunc(slices.Clone(users), func(u slacktwin.User) bool { return u.Bot || id != "" && u.ID != id })
+	if len(people) == 0 && id == "" {
 		return "", fmt.Errorf("nobody is there to write as")
 	}
-	return "", fmt.Errorf("there is no person %q", id)
+	if len(people) == 0 {
+		return "", fmt.Errorf("there is no person %q", id)
+	}
+	first := slices.IndexFunc(people, func(u slacktwin.User) bool { return !slices.Contains(p.opt.Approvers, u.ID) })
+	return people[max(first, 0)].ID, nil
 }
 
 // channelOf returns the channel asked for, or the first one; "" if there is none at all.

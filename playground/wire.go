@@ -114,7 +114,11 @@ var addressForm = regexp.MustCompile("^https?://[^\\s<>|\"`]+")
 
 // address returns the web address that text begins with, without the punctuation of the sentence around it, or "".
 func address(text string) string {
-	url := strings.TrimRight(addressForm.FindString(text), ".,;:!?)'*_~")
+	const sentence = ".,;:!?'*_~"
+	url := strings.TrimRight(addressForm.FindString(text), sentence)
+	for strings.HasSuffix(url, ")") && strings.Count(url, "(") < strings.Count(url, ")") {
+		url = strings.TrimRight(strings.TrimSuffix(url, ")"), sentence)
+	}
 	if strings.HasSuffix(url, ":/") || strings.HasSuffix(url, "//") || !strings.Contains(url, "://") {
 		return ""
 	}

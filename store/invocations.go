@@ -103,10 +103,13 @@ func (r *Records) ForgetInvocations(ctx context.Context, before time.Time) (int,
 			return true
 		})
 	})
-	for _, id := range old {
-		if err == nil {
-			err = r.DeleteInvocation(ctx, id)
+	if err != nil {
+		return 0, err
+	}
+	for n, id := range old {
+		if err := r.DeleteInvocation(ctx, id); err != nil {
+			return n, err
 		}
 	}
-	return len(old), err
+	return len(old), nil
 }

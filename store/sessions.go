@@ -3,8 +3,10 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
+	"strings"
 	"time"
 
 	"github.com/parley-chat/parley/core/graph"
@@ -20,6 +22,7 @@ var (
 type sessionHead struct {
 	SchemaVersion string                     `json:"schema_version,omitempty"`
 	Version       uint64                     `json:"version"`
+	Turn          string                     `json:"turn,omitempty"`
 	CreatedAt     time.Time                  `json:"created_at"`
 	UpdatedAt     time.Time                  `json:"updated_at"`
 	Fields        map[string]json.RawMessage `json:"fields,omitempty"`
@@ -27,7 +30,7 @@ type sessionHead struct {
 }
 
 func (h sessionHead) summary(id string) graph.SessionSummary {
-	return graph.SessionSummary{SessionID: id, SchemaVersion: h.SchemaVersion, Version: h.Version, CreatedAt: h.CreatedAt, UpdatedAt: h.UpdatedAt}
+	return graph.SessionSummary{SessionID: id, SchemaVersion: h.SchemaVersion, Version: h.Version, Turn: h.Turn, CreatedAt: h.CreatedAt, UpdatedAt: h.UpdatedAt}
 }
 
 // Load returns the session's head; its lists are read when asked for.
@@ -35,6 +38,7 @@ func (r *Records) Load(ctx context.Context, sessionID string) (*graph.SessionRec
 	var head sessionHead
 	var found bool
 	err := r.kv.View(ctx, func(tx Tx) (err error) {
+		head = sessionHead{}
 		found, err = get(tx, kindSession.key(sessionID), &head)
 		return err
 	})
@@ -66,7 +70,7 @@ func saveSession(tx Tx, id string, save graph.SessionSave) error {
 	if !found {
 		head.CreatedAt = save.At
 	}
-	head.SchemaVersion, head.UpdatedAt = save.SchemaVersion, save.At
+	head.SchemaVersion, head.UpdatedAt, head.Turn = save.SchemaVersion, save.At, save.Turn
 	head.Version++
 	if head.Fields == nil {
 		head.Fields = make(map[string]json.RawMessage, len(save.Set))
@@ -146,7 +150,12 @@ func (r *Records) List(ctx context.Context, f graph.SessionFilter) iter.Seq2[gra
 				if bad = decode([]byte{byte(kindSession)}, raw, &head); bad != nil {
 					return false
 				}
-				if s := head.summary(parts(rest)[0]); matches(f, s) {
+				id := parts(rest)
+				if len(id) != 1 {
+					bad = errors.New("store: the key of a session is damaged")
+					return false
+				}
+				if s := head.summary(id[0]); matches(f, s) {
 					found = append(found, s)
 				}
 				return true
@@ -169,9 +178,10 @@ func (r *Records) List(ctx context.Context, f graph.SessionFilter) iter.Seq2[gra
 }
 
 func matches(f graph.SessionFilter, s graph.SessionSummary) bool {
-	return s.UpdatedAt.After(f.UpdatedAfter) && s.CreatedAt.After(f.CreatedAfter) &&
+	return (f.UpdatedAfter.IsZero() || s.UpdatedAt.After(f.UpdatedAfter)) &&
+		(f.CreatedAfter.IsZero() || s.CreatedAt.After(f.CreatedAfter)) &&
 		(f.SchemaVersion == "" || f.SchemaVersion == s.SchemaVersion) &&
-		len(s.SessionID) >= len(f.Prefix) && s.SessionID[:len(f.Prefix)] == f.Prefix
+		strings.HasPrefix(s.SessionID, f.Prefix)
 }
 
 // sessionLog reads a stored list as long as it was when its session was loaded.

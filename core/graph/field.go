@@ -33,6 +33,16 @@ type definition struct {
 	fromLog  func(stored Log, keep int, add []json.RawMessage) (any, error)
 }
 
+// merged calls the reducer; a panic in it is an error like any other.
+func (d *definition) merged(prior, update any) (v any, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	return d.reduce(prior, update)
+}
+
 // Change is one field's part of an Update.
 type Change struct {
 	field *definition
@@ -70,7 +80,7 @@ func Custom[T any](name string, initial T, reducer string, reduce func(prior, up
 			if err != nil {
 				return nil, err
 			}
-			return reduce(prior.(T), u)
+			return reduce(typed[T](prior), u)
 		},
 		decode: func(raw json.RawMessage) (any, error) { return decodeStrict[T](raw) },
 		encode: func(_ context.Context, v any) (json.RawMessage, error) { return json.Marshal(v) },
@@ -93,7 +103,7 @@ func (v Var[T]) Name() string            { return v.def.name }
 func (v Var[T]) definition() *definition { return v.def }
 
 // Get returns the field's value. The caller must not change what it refers to.
-func (v Var[T]) Get(s State) T { return s.value(v.def).(T) }
+func (v Var[T]) Get(s State) T { return typed[T](s.value(v.def)) }
 
 // Set is a change with the given update.
 func (v Var[T]) Set(update T) Change { return Change{field: v.def, name: v.def.name, value: update} }
@@ -107,14 +117,14 @@ func Append[T any](name string, initial ...T) Sequence[T] {
 		name: name, reducer: "append", log: true,
 		initial: func() any { return ListOf(initial...) },
 		reduce: func(prior, update any) (any, error) {
-			items, err := as[[]T](update)
+			items, err := itemsOf[T](update)
 			if err != nil {
 				return nil, err
 			}
 			return prior.(List[T]).Append(items...), nil
 		},
 		decode: func(raw json.RawMessage) (any, error) {
-			items, err := decodeStrict[[]T](raw)
+			items, err := itemsOf[T](rawUpdate(raw))
 			return ListOf(items...), err
 		},
 		encode:   func(ctx context.Context, v any) (json.RawMessage, error) { return v.(List[T]).all(ctx) },
@@ -144,38 +154,63 @@ func (q Sequence[T]) Add(items ...T) Change {
 	return Change{field: q.def, name: q.def.name, value: items}
 }
 
+// typed is v as T. A nil in a field of an interface type is its nil: the state does not know which.
+func typed[T any](v any) T {
+	if v == nil {
+		var none T
+		return none
+	}
+	return v.(T)
+}
+
 // as takes an update as it is, or reads it from JSON.
 func as[T any](update any) (T, error) {
 	if raw, ok := update.(rawUpdate); ok {
 		return decodeStrict[T](json.RawMessage(raw))
 	}
 	t, ok := update.(T)
-	if !ok {
+	if !ok && (update != nil || !nullable[T]()) {
 		return t, fmt.Errorf("got %T, want %T", update, t)
 	}
 	return t, nil
 }
 
-var errTrailing = errors.New("more than one JSON value")
+// itemsOf is as for lists: each item of a JSON list must fit, and null is no list.
+func itemsOf[T any](update any) ([]T, error) {
+	if _, ok := update.(rawUpdate); !ok {
+		return as[[]T](update)
+	}
+	raws, err := as[[]json.RawMessage](update)
+	if err != nil {
+		return nil, err
+	}
+	if raws == nil {
+		return nil, errors.New("null is not a list")
+	}
+	items := make([]T, len(raws))
+	for i, raw := range raws {
+		if items[i], err = decodeStrict[T](raw); err != nil {
+			return nil, fmt.Errorf("item %d: %w", i, err)
+		}
+	}
+	return items, nil
+}
 
 // decodeStrict reads one JSON value. Null is a value only of types that have a nil.
 func decodeStrict[T any](raw json.RawMessage) (T, error) {
 	var v T
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	if err := dec.Decode(&v); err != nil {
+	if err := json.Unmarshal(raw, &v); err != nil {
 		return v, fmt.Errorf("%s does not fit: %w", kindOf(raw), err)
 	}
-	if dec.More() {
-		return v, errTrailing
-	}
-	if bytes.Equal(bytes.TrimSpace(raw), []byte("null")) && !nullable(reflect.TypeFor[T]().Kind()) {
+	if bytes.Equal(bytes.TrimSpace(raw), []byte("null")) && !nullable[T]() {
 		return v, errors.New("null is not a value here")
 	}
 	return v, nil
 }
 
-func nullable(k reflect.Kind) bool {
-	return k == reflect.Slice || k == reflect.Map || k == reflect.Pointer || k == reflect.Interface
+func nullable[T any]() bool {
+	kind := reflect.TypeFor[T]().Kind()
+	return kind == reflect.Interface || kind == reflect.Pointer || kind == reflect.Slice
 }
 
 // kindOf names a JSON value's kind without repeating the value: errors reach logs.

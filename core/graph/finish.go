@@ -1,8 +1,10 @@
 package graph
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 )
 
 // This file holds the ends of a turn: what each writes, and in which order.
@@ -61,7 +63,7 @@ func (r *turn) suspend(ctx context.Context, node string, s *suspension) (Outcome
 	}
 	if r.req.BeforeSuspend != nil {
 		if err := r.req.BeforeSuspend(ctx, out); err != nil {
-			return r.fail(ctx, &Error{Category: CategoryOf(err), Node: node, State: r.state, Message: "the signal could not be subscribed to", Cause: err})
+			return r.fail(ctx, r.refused(ctx, node, err))
 		}
 	}
 	before := r.inv
@@ -81,14 +83,24 @@ func (r *turn) suspend(ctx context.Context, node string, s *suspension) (Outcome
 	return out, nil
 }
 
-// paused is the state that a suspended invocation brings back: all of it but the lists that the session keeps.
+// refused is the error of a suspension that BeforeSuspend did not want.
+func (r *turn) refused(ctx context.Context, node string, err error) *Error {
+	if ctx.Err() != nil {
+		return r.ended(ctx, err)
+	}
+	category := cmp.Or(CategoryOf(err), SuspensionPersistenceFailed)
+	return &Error{Category: category, Node: node, State: r.state, Message: "the signal could not be subscribed to", Cause: err}
+}
+
+// paused is the state that a suspended invocation brings back: what the session does not keep, and what the invocation
+// wrote. Lists that the session keeps, and fields that this invocation left alone, are the session's at the resumption.
 func (r *turn) paused() (Delta, error) {
 	s := r.state
-	s.dirty = make([]bool, len(s.values))
-	for i := range s.dirty {
-		s.dirty[i] = true
+	s.dirty = slices.Clone(s.dirty)
+	for i, f := range r.schema.fields {
+		s.dirty[i] = !r.inSession(i) || s.dirty[i] && !f.log
 	}
-	return s.delta(func(i int) bool { return !r.schema.fields[i].log || !r.inSession(i) })
+	return s.delta(all)
 }
 
 // fail ends a turn with an error. An interrupted turn is left as it is, to go on later.
@@ -98,6 +110,9 @@ func (r *turn) fail(ctx context.Context, err error) (Outcome, error) {
 		failure = &Error{Category: NodeException, State: r.state, Cause: err}
 	}
 	out := r.outcome(Errored)
+	if failure.State.schema != nil {
+		out.State = failure.State
+	}
 	if failure.Category == Interrupted {
 		return out, failure
 	}
@@ -137,7 +152,7 @@ func (r *turn) commit(ctx context.Context, saveSession bool) error {
 	if !saveSession {
 		return r.saveInvocation(ctx)
 	}
-	save, err := r.sessionSave(r.state)
+	save, err := r.sessionSave(r.inv.Turn, r.state)
 	if err != nil {
 		return err
 	}
@@ -157,9 +172,13 @@ func (r *turn) saveInvocation(ctx context.Context) error {
 	return r.opts.Checkpoints.SaveInvocation(ctx, r.inv)
 }
 
-func (c *Compiled) sessionSave(s State) (SessionSave, error) {
+func (c *Compiled) sessionSave(turnID string, s State) (SessionSave, error) {
+	s.dirty = slices.Clone(s.dirty)
+	for i := range s.dirty {
+		s.dirty[i] = s.dirty[i] || s.unsaved // the first save writes the whole record
+	}
 	delta, err := s.delta(func(i int) bool { return c.session[i] })
-	return SessionSave{SchemaVersion: c.schema.version, Delta: delta, At: c.opts.Now().UTC()}, err
+	return SessionSave{SchemaVersion: c.schema.version, Delta: delta, Turn: turnID, At: c.opts.Now().UTC()}, err
 }
 
 func (r *turn) inSession(i int) bool {
@@ -169,7 +188,7 @@ func (r *turn) inSession(i int) bool {
 // replay answers a turn that had ended from its record.
 func (r *turn) replay(t *TurnRecord) (Outcome, error) {
 	var err error
-	if r.loaded, err = r.state.before(t); err == nil {
+	if r.loaded, err = r.state.before(t.Loaded, t.Delta); err == nil {
 		r.state, err = r.state.patch(t.Delta)
 	}
 	if err != nil {
@@ -205,16 +224,17 @@ func (s State) lengths() LogLengths {
 }
 
 // before shortens the lists to what they were when the turn began. Of a list that the session has lost since, what the
-// record itself holds is all there is.
-func (s State) before(t *TurnRecord) (State, error) {
+// turn itself wrote is all there is.
+func (s State) before(lengths LogLengths, wrote Delta) (State, error) {
 	for i, f := range s.schema.fields {
 		if !f.log {
 			continue
 		}
 		stored, have := storedLog(s.values[i])
-		length, d := t.Loaded[f.name], t.Delta.Logs[f.name]
-		added := d.Add[:min(len(d.Add), max(0, length-d.Keep))]
-		v, err := f.fromLog(stored, min(length, have), added)
+		length, d := lengths[f.name], wrote.Logs[f.name]
+		kept := min(length, have)
+		lost := d.Add[min(len(d.Add), max(0, kept-d.Keep)):min(len(d.Add), max(0, length-d.Keep))]
+		v, err := f.fromLog(stored, kept, lost)
 		if err != nil {
 			return s, err
 		}

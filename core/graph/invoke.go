@@ -84,7 +84,7 @@ func (c *Compiled) Save(ctx context.Context, s State, changes ...Change) error {
 	if err != nil {
 		return err
 	}
-	save, err := c.sessionSave(s)
+	save, err := c.sessionSave(id.TurnID, s)
 	if err == nil {
 		err = c.opts.Sessions.Save(ctx, id.SessionID, save)
 	}
@@ -104,6 +104,8 @@ type turn struct {
 	queue  *eventQueue
 	fresh  bool // the first node since this process took the turn up
 	again  bool // a process died in this turn before
+	// savedBy is the turn that saved the session last.
+	savedBy string
 }
 
 // begin loads what there is and decides what this call is: a new invocation, a resumption, one that goes on, or one
@@ -173,6 +175,7 @@ func (r *turn) start(ctx context.Context) error {
 	if err := r.load(ctx); err != nil {
 		return err
 	}
+	r.inv.Stored = r.loaded.stored()
 	var err error
 	r.state, err = r.loaded.apply(r.req.Input)
 	return err
@@ -183,11 +186,28 @@ func (r *turn) goOn(ctx context.Context) error {
 	if err := r.load(ctx); err != nil {
 		return err
 	}
-	var err error
-	if r.state, err = r.loaded.patch(r.inv.State); err != nil {
+	err := r.rebase()
+	if err == nil {
+		r.inv.Stored = r.loaded.stored()
+		r.state, err = r.loaded.patch(r.inv.State)
+	}
+	if err != nil {
 		return &Error{Category: CheckpointRecordInvalid, Message: "the checkpoint does not fit this graph", Cause: err}
 	}
 	return nil
+}
+
+// rebase sees to a session that was saved after the checkpoint: by another turn, behind whose items this one's go; or by
+// this turn itself, which began without them.
+func (r *turn) rebase() (err error) {
+	switch {
+	case r.inv.Status != Running:
+	case r.savedBy == r.inv.Turn:
+		r.loaded, err = r.loaded.before(r.inv.Stored, Delta{})
+	default:
+		r.inv.State = r.loaded.after(r.inv.State, r.inv.Stored)
+	}
+	return err
 }
 
 // resume takes up a suspended invocation (suspension §7). Lists that the session keeps are taken as they are in the
@@ -229,12 +249,11 @@ func (r *turn) load(ctx context.Context) error {
 		return &Error{Category: SessionLoadFailed, Message: "the session could not be loaded", Cause: err}
 	}
 	if rec == nil {
-		for i := range r.loaded.dirty {
-			r.loaded.dirty[i] = true // the first save writes the whole record
-		}
+		r.loaded.unsaved = true
 		r.state = r.loaded
 		return nil
 	}
+	r.savedBy = rec.Turn
 	if rec.SchemaVersion != r.schema.version {
 		return &Error{Category: SessionStateMigrationMissing,
 			Message: fmt.Sprintf("the session is at schema version %q, this graph at %q, and no migration leads there", rec.SchemaVersion, r.schema.version)}
@@ -314,7 +333,10 @@ func (r *turn) step(ctx context.Context, name string) (Target, error) {
 	}
 	if err != nil {
 		failure := err.(*Error)
-		failure.Node, failure.Namespace, failure.State = name, event.Namespace, r.state
+		failure.Node, failure.Namespace = name, event.Namespace
+		if failure.State.schema == nil {
+			failure.State = r.state // an edge's failure has the state after its node
+		}
 		event.Err = failure
 		r.dispatch(ctx, event, PhaseCompleted)
 		return Target{}, failure

@@ -63,6 +63,7 @@ func (c *Compiled) Drain(ctx context.Context) DrainSummary {
 		case <-ctx.Done():
 			sum.TimeoutReached = true
 			sum.Undelivered += q.abandon()
+			c.workers.remove(q)
 		}
 	}
 	return sum
@@ -84,6 +85,12 @@ func (w *workers) snapshot() []*eventQueue {
 	return queues
 }
 
+func (w *workers) remove(q *eventQueue) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.queues, q)
+}
+
 // eventQueue delivers one invocation's events. A nil queue drops them.
 type eventQueue struct {
 	observers []Observer
@@ -95,6 +102,7 @@ type eventQueue struct {
 	mu      sync.Mutex
 	wake    *sync.Cond
 	pending []func()
+	busy    bool // an event is being delivered
 	closed  bool
 }
 
@@ -115,9 +123,7 @@ func (c *Compiled) observe(ctx context.Context, more []Observer) *eventQueue {
 	c.workers.mu.Unlock()
 	go func() {
 		q.run()
-		c.workers.mu.Lock()
-		delete(c.workers.queues, q)
-		c.workers.mu.Unlock()
+		c.workers.remove(q)
 		cancel()
 		close(q.done)
 	}()
@@ -127,6 +133,7 @@ func (c *Compiled) observe(ctx context.Context, more []Observer) *eventQueue {
 func (q *eventQueue) run() {
 	for {
 		q.mu.Lock()
+		q.busy = false
 		for len(q.pending) == 0 && !q.closed {
 			q.wake.Wait()
 		}
@@ -135,7 +142,7 @@ func (q *eventQueue) run() {
 			return
 		}
 		deliver := q.pending[0]
-		q.pending = q.pending[1:]
+		q.pending, q.busy = q.pending[1:], true
 		q.mu.Unlock()
 		deliver()
 	}
@@ -190,7 +197,10 @@ func (q *eventQueue) abandon() int {
 	q.cancel()
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	n := len(q.pending) + 1
+	n := len(q.pending)
+	if q.busy {
+		n++
+	}
 	q.pending, q.closed = nil, true
 	q.wake.Signal()
 	return n

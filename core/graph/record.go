@@ -31,6 +31,7 @@ type SessionSummary struct {
 	SessionID     string
 	SchemaVersion string
 	Version       uint64 // counts saves, from 1
+	Turn          string // the id of the turn that saved last
 	CreatedAt     time.Time
 	UpdatedAt     time.Time
 }
@@ -39,7 +40,8 @@ type SessionSummary struct {
 type SessionSave struct {
 	SchemaVersion string
 	Delta
-	At time.Time
+	Turn string // the id of the turn that saves
+	At   time.Time
 	// ExpectedVersion, if set, must be the record's version (0: no record), else session_write_conflict (sessions §8.2).
 	ExpectedVersion *uint64
 }
@@ -94,9 +96,11 @@ type Invocation struct {
 	Descriptor *Descriptor `json:"descriptor,omitempty"`
 	// Step is the number of node executions so far.
 	Step int `json:"step"`
-	// State is the checkpoint: what the running turn changed since its session was loaded; of a suspended invocation, the
-	// fields that the session does not keep as lists.
+	// State is the checkpoint: what the running turn changed since its session was loaded; of a suspended invocation, what
+	// the session does not keep and the fields that the invocation wrote.
 	State Delta `json:"state"`
+	// Stored are the lengths of the session's lists when the running turn loaded it.
+	Stored LogLengths `json:"stored,omitempty"`
 	// Turns are the calls that came to an end, oldest first.
 	Turns     []TurnRecord `json:"turns,omitempty"`
 	StartedAt time.Time    `json:"started_at"`

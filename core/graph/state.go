@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -19,6 +20,8 @@ type State struct {
 	schema *schema
 	values []any
 	dirty  []bool // written since the session was loaded
+	// unsaved: there was no session to load, so the first save writes all of it.
+	unsaved bool
 }
 
 func (s *schema) initial() State {
@@ -60,7 +63,7 @@ func (s State) apply(u Update) (State, error) {
 			return s, &Error{Category: StateValidationError, Field: change.name, Message: fmt.Sprintf("field %q is not declared", change.name)}
 		}
 		def := s.schema.fields[i]
-		v, err := def.reduce(next.values[i], change.value)
+		v, err := def.merged(next.values[i], change.value)
 		if err != nil {
 			return s, &Error{Category: ReducerError, Field: def.name, Reducer: def.reducer,
 				Message: fmt.Sprintf("field %q: %s: %v", def.name, def.reducer, err), Cause: err}
@@ -171,6 +174,37 @@ func (s State) patch(d Delta) (State, error) {
 		s = s.with(i, v)
 	}
 	return s, nil
+}
+
+// stored are the lengths of what lists have in the session.
+func (s State) stored() LogLengths {
+	l := LogLengths{}
+	for i, f := range s.schema.fields {
+		if f.log {
+			_, l[f.name] = storedLog(s.values[i])
+		}
+	}
+	return l
+}
+
+// after moves what a delta appends behind what other turns have appended since. then are the lengths of the stored lists
+// when the delta began. A list that was replaced, or that the session has lost, is left as it is.
+func (s State) after(d Delta, then LogLengths) Delta {
+	now := s.stored()
+	d.Logs = maps.Clone(d.Logs)
+	for name, ld := range d.Logs {
+		i, ok := s.schema.index[name]
+		if !ok || ld.Keep != then[name] || now[name] <= ld.Keep {
+			continue
+		}
+		if ld.Keep == 0 {
+			// The other turn began the session, and saved the initial items with it.
+			ld.Add = ld.Add[min(len(ld.Add), s.schema.fields[i].initial().(interface{ Len() int }).Len()):]
+		}
+		ld.Keep = now[name]
+		d.Logs[name] = ld
+	}
+	return d
 }
 
 // backed is a list of any item type.

@@ -21,6 +21,10 @@ type Coordinator interface {
 	Correlate(ctx context.Context, signalID string) (Subscription, error)
 }
 
+// Forgetter is the ability of a coordinator that must be told when nothing waits for a signal any more, because nothing
+// else tells it.
+type Forgetter interface{ Forget(signalID string) }
+
 // Suspensions is what the durable coordinator asks the store: the engine keeps what a suspended invocation waits for in
 // the same commit as its record, so there is nothing to write a second time.
 type Suspensions interface {
@@ -66,7 +70,10 @@ type InMemory struct {
 	waiting map[string]Subscription
 }
 
-var _ Coordinator = (*InMemory)(nil)
+var (
+	_ Coordinator = (*InMemory)(nil)
+	_ Forgetter   = (*InMemory)(nil)
+)
 
 func (c *InMemory) Subscribe(_ context.Context, s Subscription) error {
 	c.mu.Lock()
@@ -79,6 +86,13 @@ func (c *InMemory) Subscribe(_ context.Context, s Subscription) error {
 	}
 	c.waiting[s.SignalID] = s
 	return nil
+}
+
+// Forget ends a subscription: the invocation does not wait for the signal any more, and another may.
+func (c *InMemory) Forget(signalID string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.waiting, signalID)
 }
 
 func (c *InMemory) Correlate(_ context.Context, signalID string) (Subscription, error) {

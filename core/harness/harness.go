@@ -141,6 +141,9 @@ func (h *Harness) Handle(ctx context.Context, t Transmission) Result {
 	if err != nil {
 		return failed(path, out, err)
 	}
+	if path == PathSignalResume {
+		h.forget(t.SignalID, out)
+	}
 	shape := CompletionResponse
 	if out.Status == graph.Suspended {
 		shape = SuspendedAcknowledgment
@@ -184,6 +187,14 @@ func (h *Harness) subscribe(ctx context.Context, out graph.Outcome) error {
 		return e
 	}
 	return &Error{Category: SignalSubscriptionFailed, Message: "the signal coordinator refused the subscription", Cause: err}
+}
+
+// forget ends the subscription of a signal that did what it was for, unless the turn waits for the same one again.
+func (h *Harness) forget(signalID string, out graph.Outcome) {
+	f, ok := h.coordinator.(Forgetter)
+	if ok && (out.Descriptor == nil || out.Descriptor.SignalID != signalID) {
+		f.Forget(signalID)
+	}
 }
 
 // correlate finds the paused invocation of a signal (§6).

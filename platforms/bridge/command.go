@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,7 +25,7 @@ func (b *Bridge) command(ctx context.Context, e Entry, c platforms.Command) erro
 		text, err := b.status(ctx, place)
 		return b.answer(ctx, e, c.Reply, text, err)
 	case "approvals":
-		text, err := b.pendingText(ctx, place)
+		text, err := b.pendingText(ctx, place, by)
 		return b.answer(ctx, e, c.Reply, text, err)
 	case "approve", "deny":
 		id, reason, _ := strings.Cut(strings.TrimSpace(c.Args), " ")
@@ -57,7 +58,7 @@ func (b *Bridge) status(ctx context.Context, p Place) (string, error) {
 		if waiting, err = tx.Entries(Lane{Place: p}); err != nil {
 			return err
 		}
-		pending, err = tx.PendingRequests(p)
+		pending, err = tx.PendingRequests(p.orEverywhere())
 		return err
 	})
 	if err != nil {
@@ -72,23 +73,41 @@ func (b *Bridge) status(ctx context.Context, p Place) (string, error) {
 		doing, len(waiting), len(pending), b.Now().Sub(b.started).Round(time.Second), b.About), nil
 }
 
-func (b *Bridge) pendingText(ctx context.Context, p Place) (string, error) {
+// orEverywhere is every place for a command that came from none.
+func (p Place) orEverywhere() Place {
+	if p.Conversation == "" {
+		return Place{}
+	}
+	return p
+}
+
+// pendingText lists what waits in a conversation; asked from none, what this person asked for or may decide.
+func (b *Bridge) pendingText(ctx context.Context, p Place, by approvals.Actor) (string, error) {
 	var pending []approvals.Request
 	err := b.Store.View(ctx, func(tx Tx) (err error) {
-		pending, err = tx.PendingRequests(p)
+		pending, err = tx.PendingRequests(p.orEverywhere())
 		return err
 	})
 	if err != nil {
 		return "", err
 	}
+	if p.Conversation == "" {
+		pending = slices.DeleteFunc(pending, func(r approvals.Request) bool { return !concerns(r, by) })
+	}
 	if len(pending) == 0 {
-		return "No approval is waiting here.", nil
+		return "No approval is waiting.", nil
 	}
 	lines := []string{"Waiting for a decision:"}
 	for _, r := range pending {
 		lines = append(lines, fmt.Sprintf("- `%s` %s. May decide: %s", r.ID, r.View(b.Now()).Title, r.WhoMayDecide()))
 	}
 	return strings.Join(lines, "\n"), nil
+}
+
+// concerns reports whether somebody asked for a request or is named among those who may decide it.
+func concerns(r approvals.Request, a approvals.Actor) bool {
+	return r.Requester.Principal.SamePerson(a.Principal) ||
+		slices.ContainsFunc(r.Deciders, func(p approvals.Pattern) bool { return p.Matches(a) })
 }
 
 // reset begins the conversation anew: its history is forgotten and what it asked for is cancelled.

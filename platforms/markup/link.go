@@ -23,7 +23,8 @@ func safeLink(target string) (string, bool) {
 		}
 		b.WriteRune(r)
 	}
-	safe := b.String()
+	scheme, rest, _ := strings.Cut(b.String(), ":")
+	safe := strings.ToLower(scheme) + ":" + rest
 	if len(safe)+4*strings.Count(safe, "&") > maxLink || !leads(safe) {
 		return "", false
 	}

@@ -69,6 +69,7 @@ func TestMrkdwnOfALine(t *testing.T) {
 		{"a link by reference", "[a]\n\n[a]: http://x.y", "<http://x.y|a>"},
 		{"a definition nobody uses", "[a]: http://x.y", "[a]: http://x.y"},
 		{"a bare link", "see http://x.org/a.", "see <http://x.org/a>."},
+		{"a link with a loud scheme", "<HTTP://x.y>", "<http://x.y|HTTP://x.y>"},
 		{"a bare host", "see www.x.org", "see <http://www.x.org|www.x.org>"},
 		{"a bare address", "to a@b.org", "to <mailto:a@b.org|a@b.org>"},
 		{"a link without text", "[](http://x.y)", "<http://x.y>"},

@@ -17,8 +17,8 @@ func UTF16Units(s string) int {
 }
 
 // Split cuts d into documents that fit, in order. Their visible text, one after the other, is that of d, save for white
-// space at the breaks. fits is asked about rendered messages in whatever unit a platform counts; a beginning of what fits
-// must fit as well.
+// space at the breaks. fits renders a document and measures it in whatever unit a platform counts; a beginning of what fits
+// must fit as well, and so must a paragraph of as many x as there are characters in what fits.
 //
 // What can stay whole does: a block that fits into a message of its own is never broken, and a heading, or a line that
 // ends in a colon, goes along with what follows it. What must be broken is broken between items and rows, else at a line
@@ -27,7 +27,7 @@ func UTF16Units(s string) int {
 // fits must hold for every document of one character, nested as deep as Parse allows. A block of which not even that fits
 // comes out whole.
 func Split(d Document, fits func(Document) bool) []Document {
-	asked := func(blocks []Block) bool { return fits(blocks) }
+	asked := bounded(fits)
 	r := room{here: asked, alone: asked}
 	var parts []Document
 	for rest := []Block(d); len(rest) > 0; {
@@ -44,11 +44,87 @@ func Split(d Document, fits func(Document) bool) []Document {
 // Begin is the longest beginning of d that fits, broken where Split would break it. It is empty if nothing fits.
 func Begin(d Document, fits func(Document) bool) Document {
 	r := room{
-		here:  func(blocks []Block) bool { return fits(blocks) },
+		here:  bounded(fits),
 		alone: func([]Block) bool { return false }, // no message comes after this one
 	}
 	head, _ := r.cut(d)
 	return head
+}
+
+// bounded is fits, which is not asked about what is too large for certain: rendering all that is left of a long document
+// for every part of it would take quadratic time.
+func bounded(fits func(Document) bool) func([]Block) bool {
+	most := 1024
+	for most < unlimited && fits(Document{Paragraph{Text{{Text: strings.Repeat("x", most)}}}}) {
+		most *= 2
+	}
+	return func(blocks []Block) bool {
+		return (most >= unlimited || spare(blocks, most) >= 0) && fits(blocks)
+	}
+}
+
+// unlimited is more than any platform takes in a message, in characters.
+const unlimited = 1 << 20
+
+// spare is how much is left of most characters after the visible ones of blocks. It is negative, and the counting ends, as
+// soon as there are more.
+func spare(blocks []Block, most int) int {
+	for _, b := range blocks {
+		switch b := b.(type) {
+		case Paragraph:
+			most = spareText(b.Text, most)
+		case Heading:
+			most = spareText(b.Text, most)
+		case Code:
+			most = spareRunes(b.Text, most)
+		case Quote:
+			most = spare(b.Blocks, most)
+		case List:
+			for _, item := range b.Items {
+				if most = spare(item.Blocks, most); most < 0 {
+					break
+				}
+			}
+		case Table:
+			most = spareRows(b, most)
+		}
+		if most < 0 {
+			break
+		}
+	}
+	return most
+}
+
+func spareRows(t Table, most int) int {
+	for _, row := range t.all() {
+		for _, cell := range row {
+			if most = spareText(cell, most); most < 0 {
+				return most
+			}
+		}
+	}
+	return most
+}
+
+func spareText(t Text, most int) int {
+	for _, r := range t {
+		if most = spareRunes(r.Text, most); most < 0 {
+			break
+		}
+	}
+	return most
+}
+
+func spareRunes(s string, most int) int {
+	for _, r := range s {
+		if most < 0 {
+			break
+		}
+		if !unicode.IsSpace(r) {
+			most--
+		}
+	}
+	return most
 }
 
 // room is the space that is left in a message.

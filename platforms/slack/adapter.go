@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -138,18 +139,24 @@ func (a *Adapter) Render(c platforms.Content) []platforms.Part { return render(c
 // Run asks Slack who we are, and then receives: over Socket Mode if there is an app-level token, else over HTTP through
 // Routes. Until Slack has answered, and after Run has ended, the routes answer 503.
 func (a *Adapter) Run(ctx context.Context, inbox platforms.Inbox) error {
+	err := a.receive(ctx, inbox)
+	if err == nil || ctx.Err() != nil {
+		a.health.trouble("slack: stopped")
+		return nil
+	}
+	a.health.trouble(err.Error())
+	return err
+}
+
+func (a *Adapter) receive(ctx context.Context, inbox platforms.Inbox) error {
 	self, err := a.identify(ctx)
 	if err != nil {
-		if ctx.Err() != nil {
-			return nil
-		}
 		return err
 	}
 	a.self.Store(&self)
 	a.gate.open(inbox, self)
 	defer a.gate.close()
 	a.health.receiving(a.opt.AppToken == "")
-	defer a.health.stopped()
 	if a.opt.AppToken == "" {
 		<-ctx.Done()
 		return nil
@@ -193,9 +200,35 @@ func (a *Adapter) authTest(ctx context.Context) (self identity, err error) {
 		if self.Team == "" || self.User == "" {
 			return errors.New("auth.test named no bot")
 		}
+		a.warnScopes(r.Header.Get("X-OAuth-Scopes"))
 		return nil
 	})
 	return self, err
+}
+
+// scopes are what the bot token should have; what fails without each is said by Slack only when it fails.
+func scopes() []string {
+	return []string{
+		"app_mentions:read", "channels:history", "groups:history", "im:history", "mpim:history", "chat:write",
+		"reactions:write", "files:read", "commands",
+	}
+}
+
+// warnScopes tells the operator which scopes are missing. granted is a list as Slack sends it, empty if it did not.
+func (a *Adapter) warnScopes(granted string) {
+	if granted == "" {
+		return
+	}
+	var missing []string
+	has := strings.FieldsFunc(granted, func(r rune) bool { return r == ',' || r == ' ' })
+	for _, s := range scopes() {
+		if !slices.Contains(has, s) {
+			missing = append(missing, s)
+		}
+	}
+	if len(missing) > 0 {
+		a.log.Warn("slack: the bot token lacks scopes: add them in the app's settings and install it again", "missing", missing)
+	}
 }
 
 // startError is the sentence with which a start ends. It names what to mend where that is known.

@@ -32,8 +32,9 @@ const (
 )
 
 // card is the card in one message, the last, so that a later card takes its place by one edit of that message. What is too
-// long for the card is shown there with its beginning and a note, and whole in the messages before it, in code fences. The
-// messages before it depend on the title, the text, the facts and the blocks only; whoever edits a card leaves them alone.
+// long for the card is shown there with its beginning and a note, and whole in the messages before it, in code fences.
+// Whoever edits a card puts the last part of the new one where the last part of the old one is and leaves the messages
+// before it alone, however many the new one has: the notes still point at them.
 //
 // A card shows at most 25 buttons, whose actions differ, with values of at most 2,000 characters. It names the others.
 func card(c platforms.Card) []message {

@@ -208,7 +208,7 @@ func (l *limited) Read(p []byte) (int, error) {
 		return n, failed("fetch", platforms.Refused, "too_large")
 	}
 	l.left -= int64(n)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		e := failed("fetch", platforms.Unreachable, "")
 		e.Cause = cause(err)
 		return n, e

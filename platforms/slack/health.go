@@ -68,14 +68,7 @@ func (h *health) receiving(overHTTP bool) {
 	h.problem = "slack: connecting by Socket Mode"
 }
 
-func (h *health) stopped() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.live = false
-	h.link.Connected = false
-	h.problem = "slack: stopped"
-}
-
+// trouble says that nothing arrives, and why.
 func (h *health) trouble(sentence string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

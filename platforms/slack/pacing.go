@@ -2,26 +2,28 @@ package slack
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
-
-	"golang.org/x/time/rate"
 
 	"github.com/parley-chat/parley/platforms"
 )
 
-// pace is how often a method may be called: burst at once, then perMinute. Together they stay below Slack's limit in every
-// minute (design notes §8).
-type pace struct{ perMinute, burst int }
+// pace allows n calls in any stretch of time per. Slack counts by the minute (design notes §8), channels by the second;
+// six stretches of 10 s make a minute with something to spare.
+type pace struct {
+	n   int
+	per time.Duration
+}
 
 var (
-	tier2 = pace{perMinute: 14, burst: 6}
-	tier3 = pace{perMinute: 40, burst: 10}
-	tier4 = pace{perMinute: 80, burst: 20}
+	tier2 = pace{n: 3, per: 10 * time.Second}
+	tier3 = pace{n: 8, per: 10 * time.Second}
+	tier4 = pace{n: 16, per: 10 * time.Second}
 
 	// Of chat.postMessage: 1 per second and channel with short bursts, several hundred per minute and workspace.
-	posts        = pace{perMinute: 240, burst: 30}
-	channelPosts = pace{perMinute: 57, burst: 3}
+	posts        = pace{n: 45, per: 10 * time.Second}
+	channelPosts = pace{n: 5, per: 5200 * time.Millisecond}
 )
 
 func paceOf(method string) pace {
@@ -36,37 +38,59 @@ func paceOf(method string) pace {
 	return tier3
 }
 
-func (p pace) limiter() *rate.Limiter {
-	return rate.NewLimiter(rate.Limit(float64(p.perMinute)/60), p.burst)
+// turns remembers when the last calls have their turn, at most n, in order.
+type turns struct {
+	pace
+	taken []time.Time
 }
 
-// keptLimiters is how many channels are remembered before those that have long been quiet are forgotten.
-const keptLimiters = 1000
+// next is when another call may be made.
+func (t *turns) next(now time.Time) time.Time {
+	if len(t.taken) < t.n {
+		return now
+	}
+	if at := t.taken[len(t.taken)-t.n].Add(t.per); at.After(now) {
+		return at
+	}
+	return now
+}
+
+func (t *turns) take(at time.Time) {
+	if len(t.taken) == t.n {
+		t.taken = append(t.taken[:0], t.taken[1:]...)
+	}
+	t.taken = append(t.taken, at)
+}
+
+// keptChannels is how many channels are remembered before those that have been quiet are forgotten.
+const keptChannels = 1000
 
 // pacer makes calls wait until Slack will take them. A nil pacer lets everything through.
 type pacer struct {
 	mu       sync.Mutex
-	methods  map[string]*rate.Limiter
-	channels map[string]*rate.Limiter
+	methods  map[string]*turns
+	channels map[string]*turns
 	held     map[string]time.Time // methods that Slack asked to slow down, until when
 }
 
 func newPacer() *pacer {
-	return &pacer{methods: map[string]*rate.Limiter{}, channels: map[string]*rate.Limiter{}, held: map[string]time.Time{}}
+	return &pacer{methods: map[string]*turns{}, channels: map[string]*turns{}, held: map[string]time.Time{}}
 }
 
-// wait returns when the method may be called. The error says that it was not called: SlowDown if ctx would not have lasted,
-// Unreachable if ctx ended. channel matters to chat.postMessage only.
-func (p *pacer) wait(ctx context.Context, method, channel string) *platforms.Error {
+// wait returns when the method may be called. The error says that it was not called: SlowDown if ctx will not last so
+// long, Unreachable if ctx has ended. channel matters to chat.postMessage only.
+func (p *pacer) wait(ctx context.Context, method, channel string) error {
 	if p == nil {
 		return nil
 	}
-	for _, limiter := range p.limiters(method, channel) {
-		r := limiter.Reserve()
-		if err := sleep(ctx, r.Delay()); err != nil {
-			r.Cancel()
-			return notYet(method, err, r.Delay())
+	if method == "chat.postMessage" {
+		// The narrow gate first: who waits there takes nobody's turn.
+		if err := p.waitFor(ctx, method, func() *turns { return p.ofChannel(channel) }); err != nil {
+			return err
 		}
+	}
+	if err := p.waitFor(ctx, method, func() *turns { return p.ofMethod(method) }); err != nil {
+		return err
 	}
 	for {
 		d := p.heldFor(method)
@@ -79,12 +103,39 @@ func (p *pacer) wait(ctx context.Context, method, channel string) *platforms.Err
 	}
 }
 
-// try reports whether the method may be called now, and counts the call if so.
+// waitFor takes a turn and waits for it. A turn that would come too late is not taken.
+func (p *pacer) waitFor(ctx context.Context, method string, of func() *turns) error {
+	p.mu.Lock()
+	now := time.Now()
+	t := of()
+	at := t.next(now)
+	d := at.Sub(now)
+	if deadline, ok := ctx.Deadline(); ok && deadline.Before(at) {
+		p.mu.Unlock()
+		return notYet(method, errTooLong, d)
+	}
+	t.take(at)
+	p.mu.Unlock()
+	if err := sleep(ctx, d); err != nil {
+		return notYet(method, err, d)
+	}
+	return nil
+}
+
+// try reports whether the method may be called now, and takes the turn if so.
 func (p *pacer) try(method string) bool {
 	if p == nil {
 		return true
 	}
-	return p.heldFor(method) <= 0 && p.limiters(method, "")[0].Allow()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	t := p.ofMethod(method)
+	if now.Before(p.held[method]) || t.next(now).After(now) {
+		return false
+	}
+	t.take(now)
+	return true
 }
 
 // hold keeps the method from being called for d: a 429 holds for the method and the workspace.
@@ -105,43 +156,41 @@ func (p *pacer) heldFor(method string) time.Duration {
 	return time.Until(p.held[method])
 }
 
-// limiters are those a call passes, the narrow one first: who waits there takes nobody's turn.
-func (p *pacer) limiters(method, channel string) []*rate.Limiter {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	m, ok := p.methods[method]
+func (p *pacer) ofMethod(method string) *turns {
+	t, ok := p.methods[method]
 	if !ok {
-		m = paceOf(method).limiter()
-		p.methods[method] = m
+		t = &turns{pace: paceOf(method)}
+		p.methods[method] = t
 	}
-	if method != "chat.postMessage" {
-		return []*rate.Limiter{m}
-	}
-	c, ok := p.channels[channel]
-	if !ok {
-		p.forgetQuiet()
-		c = channelPosts.limiter()
-		p.channels[channel] = c
-	}
-	return []*rate.Limiter{c, m}
+	return t
 }
 
-// forgetQuiet drops the limiters that a new one would equal.
-func (p *pacer) forgetQuiet() {
-	if len(p.channels) < keptLimiters {
-		return
+func (p *pacer) ofChannel(channel string) *turns {
+	t, ok := p.channels[channel]
+	if ok {
+		return t
 	}
-	for channel, limiter := range p.channels {
-		if limiter.Tokens() >= float64(limiter.Burst()) {
+	if len(p.channels) >= keptChannels {
+		p.forgetQuiet(time.Now())
+	}
+	t = &turns{pace: channelPosts}
+	p.channels[channel] = t
+	return t
+}
+
+// forgetQuiet drops the channels that a new one would equal.
+func (p *pacer) forgetQuiet(now time.Time) {
+	for channel, t := range p.channels {
+		if last := t.taken[len(t.taken)-1]; now.Sub(last) >= t.per {
 			delete(p.channels, channel)
 		}
 	}
 }
 
-func notYet(method string, err error, d time.Duration) *platforms.Error {
+func notYet(method string, err error, d time.Duration) error {
 	e := failed(method, platforms.Unreachable, "")
 	e.Cause = err
-	if err == errTooLong {
+	if errors.Is(err, errTooLong) {
 		e.Failure, e.RetryAfter = platforms.SlowDown, max(d, time.Second)
 	}
 	return e

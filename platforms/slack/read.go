@@ -49,16 +49,16 @@ func interpret(e envelope) reading {
 	return ignored("unknown_kind")
 }
 
-// person is a user as the bot sees them. team is the user's own, empty if Slack did not say. Somebody of another workspace
-// is external, unless the organisation is the same.
+// person is a user as the bot sees them. team is the user's own, empty if Slack did not say. Whoever is of the bot's own
+// organisation counts as of its workspace, so that one person has one id; everybody else is external.
 func (self identity) person(team, id, name string) platforms.User {
-	if team == "" {
+	if team == "" || team == self.Enterprise {
 		team = self.Team
 	}
 	return platforms.User{
 		ID:       platforms.UserID(team + "/" + id),
 		Name:     name,
-		External: team != self.Team && (self.Enterprise == "" || team != self.Enterprise),
+		External: team != self.Team,
 	}
 }
 

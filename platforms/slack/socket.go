@@ -84,7 +84,7 @@ func (r *receiver) run(ctx context.Context) error {
 	for attempt := 0; ; {
 		next, err := r.connect(sockets)
 		if platforms.FailureOf(err) == platforms.Broken {
-			return r.fatal(err)
+			return startError("Socket Mode", err)
 		}
 		if ctx.Err() != nil {
 			r.retire(next)
@@ -106,7 +106,7 @@ func (r *receiver) run(ctx context.Context) error {
 		case reason == ended:
 			return nil
 		case reason == disabled:
-			return r.fatal(errDisabled)
+			return startError("Socket Mode", errDisabled)
 		case time.Since(current.opened) >= steadyAfter:
 			attempt = 0
 			if reason == refresh {
@@ -242,13 +242,6 @@ func dialError(err error) error {
 
 // errDisabled says that somebody switched Socket Mode off.
 var errDisabled = failed("socket", platforms.Broken, "link_disabled")
-
-// fatal is the sentence to end with: waiting does not mend err.
-func (r *receiver) fatal(err error) error {
-	err = startError("Socket Mode", err)
-	r.health.trouble(err.Error())
-	return err
-}
 
 // socket is one connection. All its channels belong to it alone.
 type socket struct {

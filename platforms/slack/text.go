@@ -43,7 +43,7 @@ func joinAround(before, after string) string {
 	if strings.TrimSpace(before) == "" {
 		return strings.TrimLeft(after, " \u00a0,:")
 	}
-	if strings.HasSuffix(before, " ") {
+	if strings.HasSuffix(before, " ") || strings.HasSuffix(before, "\n") {
 		return strings.TrimLeft(after, " \u00a0")
 	}
 	return after

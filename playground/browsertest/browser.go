@@ -233,9 +233,18 @@ func (b *Browser) await(what, probe, path, text string) string {
 	found, err := chromedp.Run(b.ctx, chromedp.Evaluate[string](call,
 		func(p *runtime.EvaluateParams) { p.AwaitPromise = new(true) }))
 	if err != nil {
-		b.t.Fatalf("waiting for %s: %v\nthe page shows:\n%s", what, reason(err), b.Text(""))
+		b.t.Fatalf("waiting for %s: %v\nthe page shows:\n%s", what, reason(err), cut(b.Text("")))
 	}
 	return found
+}
+
+// cut shortens what a failure says of the page to 4,000 bytes: its end, where the newest is.
+func cut(text string) string {
+	const most = 4000
+	if len(text) <= most {
+		return text
+	}
+	return "…" + strings.ToValidUTF8(text[len(text)-most:], "")
 }
 
 // reason is the text of an exception of the page, without its stack.

@@ -12,11 +12,18 @@
     const hit = document.elementFromPoint(x, y);
     return hit && node.contains(hit) ? `${x} ${y}` : null;
   };
+  let before;
+  const still = (at) => { // the same place in two frames: nothing scrolls or moves any more
+    const rests = at !== undefined && at === before;
+    before = at;
+    if (at && !rests) requestAnimationFrame(() => requestAnimationFrame(look));
+    return rests && at;
+  };
   const probes = {
     shows: () => all().some(shows) && "yes",
     lacks: () => !all().some(shows) && "yes",
     counts: () => all().length === Number(text) && "yes",
-    clickable: () => all().filter(shows).map(place).find(Boolean),
+    clickable: () => still(all().filter(shows).map(place).find(Boolean)),
   };
 
   let over = false;
@@ -42,6 +49,6 @@
   observer.observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
   addEventListener("transitionend", look, true);
   const again = setInterval(look, 200); // what changes without the document changing: layout, values of fields
-  const late = setTimeout(() => end(reject, new Error(`not within ${patience} ms; there are ${all().map(words).join(" | ") || "none"}`)), patience);
+  const late = setTimeout(() => end(reject, new Error(`not within ${patience} ms; there are ${all().map((node) => words(node).slice(0, 200)).join(" | ") || "none"}`)), patience);
   look();
 })

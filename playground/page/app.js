@@ -80,9 +80,11 @@ function failed(error) {
 
 function accept(got) {
   state = got;
+  state.people.forEach((p, i) => { p.tone = i % 6; });
   Object.assign(wanted, { as: state.as, channel: state.channel, thread: state.thread ? wanted.thread : "" });
   writeAddress(true);
   render();
+  document.body.inert = false; // there is something to act on
 }
 
 // ---- what has been read, per person and place; kept by the browser
@@ -241,7 +243,7 @@ function placeRow(c, sign, name) {
   return h("li", {}, h("button", {
     type: "button", class: c.unread ? "row unread" : "row", "aria-current": c.open ? "page" : null, "data-testid": `channel-${c.id}`,
     onclick: () => { go({ channel: c.id, thread: "" }).then(() => mainComposer.focus()); },
-  }, sign, h("span", { class: "name" }, name), c.unread && h("span", { class: "dot", role: "img", "aria-label": "unread" })));
+  }, sign, h("span", { class: "name" }, name), c.unread && h("span", { class: "dot", role: "img", "aria-label": "unread", "data-testid": "unread" })));
 }
 
 function personRow(p) {
@@ -278,6 +280,7 @@ function renderIntro(channel) {
   const now = JSON.stringify([channel.id, channel.empty, state.as, state.earlier]);
   if (intro.reads === now) return;
   intro.reads = now;
+  intro.classList.toggle("alone", channel.empty);
   if (state.earlier > 0) {
     intro.replaceChildren(h("button", { type: "button", class: "button", onclick: () => {
       ends.delete("messages-scroll");

@@ -1,6 +1,6 @@
 // The field in which people write: it grows, completes names and commands, takes files, and keeps a draft per place.
 
-import { h, icon } from "./dom.js";
+import { h, icon, toast } from "./dom.js";
 import { avatar, bytes } from "./messages.js";
 
 const maxFiles = 17 << 20; // bytes together, so that they fit the server's limit in base64
@@ -61,16 +61,28 @@ export function composer(place, { prefix, label, send, offers, drop }) {
     event?.preventDefault();
     if (sending || !ready()) return;
     hide();
+    const sent = { place: key, text: field.value, files };
     sending = true;
-    const place = key;
-    changed();
-    const error = await send(field.value.trim(), files).then(() => "", (e) => e.message);
+    complain("");
+    fill("", []); // at once, so that the next words can be begun
+    const error = await send(sent.text.trim(), sent.files).then(() => "", (e) => e.message);
     sending = false;
-    if (key === place) {
-      if (!error) fill("", []);
-      complain(error);
-    } else if (!error) drafts.delete(place);
+    if (error) giveBack(sent, error);
     changed();
+  }
+
+  /** giveBack puts what was not sent before what was begun meanwhile, where it was written. */
+  function giveBack(sent, error) {
+    const join = (text, more) => ({ text: [sent.text, text].filter(Boolean).join("\n"), files: [...sent.files, ...more] });
+    if (key !== sent.place) {
+      const draft = drafts.get(sent.place) || { text: "", files: [] };
+      drafts.set(sent.place, join(draft.text, draft.files));
+      toast(error);
+      return;
+    }
+    const all = join(field.value, files);
+    fill(all.text, all.files);
+    complain(error);
   }
 
   const ready = () => field.value.trim() !== "" || files.length > 0;

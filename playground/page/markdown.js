@@ -8,9 +8,11 @@ import { link, reference, unescape } from "./mrkdwn.js";
 /** markdown renders a whole text. */
 export function markdown(text, names) {
   const out = document.createDocumentFragment();
-  out.append(...blocks(text.split("\n"), names));
+  out.append(...blocks(text.split("\n"), names, 0));
   return out;
 }
+
+const deepest = 20; // quotes and lists within each other; what is deeper is text
 
 const item = /^( {0,3})([-*+]|\d{1,9}[.)])( +|$)(.*)$/;
 const rule = /^ {0,3}([-*_])( *\1){2,} *$/;
@@ -18,11 +20,11 @@ const fence = /^ {0,3}(`{3,}|~{3,})/;
 const heading = /^ {0,3}(#{1,6}) +(.*?)(?: +#+)? *$/;
 const delimiter = /^ *\|? *:?-+:? *(\| *:?-+:? *)*\|? *$/;
 
-function blocks(lines, names) {
+function blocks(lines, names, depth) {
   const out = [];
   let i = 0;
   while (i < lines.length) {
-    const [node, used] = block(lines.slice(i), names);
+    const [node, used] = block(lines.slice(i), names, depth);
     if (node) out.push(node);
     i += used;
   }
@@ -30,15 +32,15 @@ function blocks(lines, names) {
 }
 
 /** block reads one block at the beginning of lines: what it is, and how many lines it took. */
-function block(lines, names) {
+function block(lines, names, depth) {
   const line = lines[0];
   if (line.trim() === "") return [null, 1];
   if (fence.test(line)) return fenced(lines);
   const head = heading.exec(line);
   if (head) return [h(`h${Math.min(6, head[1].length + 2)}`, { class: "md-heading" }, spans(head[2], names)), 1];
   if (rule.test(line)) return [h("hr"), 1];
-  if (/^ {0,3}>/.test(line)) return quote(lines, names);
-  if (item.test(line)) return listOf(lines, names);
+  if (depth < deepest && /^ {0,3}>/.test(line)) return quote(lines, names, depth);
+  if (depth < deepest && item.test(line)) return listOf(lines, names, depth);
   if (line.includes("|") && lines.length > 1 && delimiter.test(lines[1])) return table(lines, names);
   return paragraph(lines, names);
 }
@@ -50,14 +52,14 @@ function fenced(lines) {
   return [h("pre", {}, lines.slice(1, end).join("\n")), end + 1];
 }
 
-function quote(lines, names) {
+function quote(lines, names, depth) {
   let n = 0;
   while (n < lines.length && /^ {0,3}>/.test(lines[n])) n++;
   const inner = lines.slice(0, n).map((line) => line.replace(/^ {0,3}> ?/, ""));
-  return [h("blockquote", {}, blocks(inner, names)), n];
+  return [h("blockquote", {}, blocks(inner, names, depth + 1)), n];
 }
 
-function listOf(lines, names) {
+function listOf(lines, names, depth) {
   const ordered = /\d/.test(item.exec(lines[0])[2]);
   const items = [];
   let n = 0;
@@ -68,7 +70,7 @@ function listOf(lines, names) {
     const inner = [start[4]];
     n++;
     while (n < lines.length && belongs(lines, n, indent)) inner.push(lines[n++].replace(new RegExp(`^ {0,${indent}}`), ""));
-    items.push(h("li", {}, tight(blocks(inner, names))));
+    items.push(h("li", {}, tight(blocks(inner, names, depth + 1))));
   }
   const first = ordered ? parseInt(item.exec(lines[0])[2], 10) : null;
   return [h(ordered ? "ol" : "ul", { start: first === 1 ? null : first }, items), n];

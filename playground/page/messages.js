@@ -50,12 +50,7 @@ export const clock = (ts) => new Date(ts * 1000).toLocaleTimeString([], { hour: 
 /** avatar draws a person's initials on their colour. */
 export function avatar(user, size = "") {
   const initials = user.name.split(/\s+/).map((word) => [...word][0]).join("").slice(0, 2).toUpperCase();
-  return h("span", { class: `avatar tone-${tone(user)} ${size}`, "aria-hidden": "true" }, initials);
-}
-
-function tone(user) {
-  if (user.bot) return "bot";
-  return [...user.id].reduce((sum, letter) => (sum * 31 + letter.codePointAt(0)) % 6, 0);
+  return h("span", { class: `avatar tone-${user.bot ? "bot" : user.tone ?? 0} ${size}`, "aria-hidden": "true" }, initials);
 }
 
 function message({ m, compact, status, unread }, view, doing, inThread) {
@@ -88,9 +83,19 @@ function head(user, m) {
     h("time", { datetime: new Date(m.ts * 1000).toISOString(), title: new Date(m.ts * 1000).toLocaleString() }, clock(m.ts)));
 }
 
+/** content renders what was said. A message that cannot be rendered must not take the others with it. */
 function content(m, view, doing) {
+  try {
+    return rendered(m, view, doing);
+  } catch (error) {
+    console.error("a message could not be rendered:", error);
+    return h("div", { class: "content" }, h("p", { class: "unknown" }, "This message could not be rendered. Its text:"), h("pre", {}, m.text));
+  }
+}
+
+function rendered(m, view, doing) {
   const on = { press: (button) => press(button, m, view, doing), file: doing.file };
-  const node = h("div", { class: "content" });
+  const node = h("div", { class: "content", "data-testid": "content" });
   if (m.subtype === "tombstone") node.append(h("p", { class: "gone" }, "This message was deleted."));
   else if ((m.bot || m.ephemeral) && m.blocks?.length) node.append(...blocks(m.blocks, view.names, on));
   else if (m.text) node.append(m.markdown ? h("div", { class: "rich" }, markdown(m.text, view.names)) : mrkdwn(m.text, view.names));

@@ -38,7 +38,9 @@ func TestAMemberThatFailsTakesBackItsOwnWritesOnly(t *testing.T) {
 	s := newStore(t)
 	count := countCommits(s)
 	errs := s.inOneGroup(t, func(i int, tx store.Tx) error {
-		if err := errors.Join(tx.Put([]byte("last"), fmt.Append(nil, i)), tx.Put(fmt.Appendf(nil, "%02d", i), nil)); err != nil {
+		last := []byte("last")
+		err := errors.Join(tx.Put(last, fmt.Append(nil, i)), tx.Put(last, nil), tx.Put(fmt.Appendf(nil, "%02d", i), nil))
+		if err != nil {
 			return err
 		}
 		switch i % 3 {
@@ -47,7 +49,7 @@ func TestAMemberThatFailsTakesBackItsOwnWritesOnly(t *testing.T) {
 		case 2:
 			panic(errDisk)
 		default:
-			return tx.Delete([]byte("last"))
+			return tx.Delete(last)
 		}
 	})
 	var want []string
@@ -191,6 +193,26 @@ func TestTheGroupIsCommittedWhenItsLastMemberComesTooLate(t *testing.T) {
 	}
 }
 
+func TestVerifyEndsTheGroupItFinds(t *testing.T) {
+	s := newStore(t)
+	var all sync.WaitGroup
+	var updated, verified error
+	_ = s.Update(t.Context(), func(store.Tx) error { // its outcome is that of the group
+		all.Go(func() { updated = putOne(t.Context(), s, "a", nil) })
+		s.line.await(1)
+		all.Go(func() { verified = s.Verify(t.Context()) })
+		s.line.await(2)
+		return nil
+	})
+	all.Wait()
+	if err := errors.Join(updated, verified); err != nil {
+		t.Error(err)
+	}
+	if got := keysOf(t, s); !slices.Equal(got, []string{"a"}) {
+		t.Errorf("keys: got %q, want \"a\"", got)
+	}
+}
+
 func TestTheLineCallsInOrderAndForgetsWhoGaveUp(t *testing.T) {
 	var l line
 	if err := l.enter(t.Context()); err != nil {
@@ -246,9 +268,7 @@ func (s *Store) inOneGroup(t *testing.T, fn func(i int, tx store.Tx) error) []er
 				}()
 				errs[i] = s.Update(t.Context(), func(tx store.Tx) error { return fn(i, tx) })
 			})
-			for !s.line.has(i + 1) {
-				runtime.Gosched()
-			}
+			s.line.await(i + 1)
 		}
 		return nil
 	})
@@ -256,11 +276,17 @@ func (s *Store) inOneGroup(t *testing.T, fn func(i int, tx store.Tx) error) []er
 	return errs
 }
 
-// has reports whether n wait.
-func (l *line) has(n int) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.waiting) == n
+// await returns when n wait.
+func (l *line) await(n int) {
+	for {
+		l.mu.Lock()
+		waiting := len(l.waiting)
+		l.mu.Unlock()
+		if waiting == n {
+			return
+		}
+		runtime.Gosched()
+	}
 }
 
 func countCommits(s *Store) *int {

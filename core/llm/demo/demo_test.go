@@ -197,6 +197,12 @@ func TestAWrongRequestIsRefused(t *testing.T) {
 	}
 }
 
+func TestTheDemoModelIsAlwaysReady(t *testing.T) {
+	if err := demo.New().Ready(t.Context()); err != nil {
+		t.Errorf("got %v, want nil", err)
+	}
+}
+
 func TestAnEndedContextIsObeyed(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

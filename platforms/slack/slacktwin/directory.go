@@ -67,7 +67,9 @@ func (t *Twin) Join(user, channel string) error {
 	}
 	r.Members = append(r.Members, user)
 	t.changed(Change{Kind: DirectoryChanged, Channel: channel})
-	t.post(r, &message{Message: Message{User: user, Subtype: "channel_join", Text: "<@" + user + "> has joined the channel"}})
+	t.post(r, &message{Message: Message{
+		User: user, Subtype: "channel_join", Text: "<@" + user + "> has joined the channel",
+	}})
 	t.emit(r, map[string]any{
 		"type": "member_joined_channel", "user": user, "channel": channel, "channel_type": channel[:1],
 		"team": t.users[user].Team, "event_ts": t.newTS(),

@@ -412,3 +412,22 @@ func TestCloseEndsDeliveriesUnderWay(t *testing.T) {
 		t.Error("Idle says that all was delivered")
 	}
 }
+
+func TestAnyPayloadCanBeSent(t *testing.T) {
+	w := newWorld(t, nil)
+	w.listen()
+	w.bot.answer(func(rw http.ResponseWriter, r received) { _, _ = rw.Write([]byte("heard")) })
+	for kind, payload := range map[string]string{
+		"events_api": `{"type":"app_rate_limited"}`, "interactive": `{"type":"new"}`, "slash_commands": `{"ssl_check":"1"}`,
+	} {
+		got, err := w.SendPayload(t.Context(), kind, "any", []byte(payload))
+		if err != nil || string(got) != "heard" {
+			t.Errorf("%s: got %q, %v", kind, got, err)
+		}
+	}
+	id := w.SendEvent(map[string]any{"type": "never_seen", "n": 1})
+	w.idle()
+	if got := w.bot.events("never_seen"); len(got) != 1 || got[0].Payload["event_id"] != id {
+		t.Errorf("got %v", got)
+	}
+}

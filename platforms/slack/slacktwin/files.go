@@ -128,7 +128,7 @@ func (t *Twin) serveFile(w http.ResponseWriter, r *http.Request) {
 
 func serveSignIn(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = io.WriteString(w, "<!DOCTYPE html><html><head><title>Sign in</title></head><body>Sign in to your workspace</body></html>")
+	_, _ = io.WriteString(w, "<!DOCTYPE html><title>Sign in</title><body>Sign in to your workspace</body>")
 }
 
 // filesGetUploadURL is the first of the three steps of an upload, doc m/files.getUploadURLExternal.

@@ -146,3 +146,6 @@ func (t *Twin) hit(key string, now time.Time) { t.hits[key] = append(t.hits[key]
 
 // wholeSeconds rounds up, as Retry-After has no fractions.
 func wholeSeconds(d time.Duration) int { return int(math.Ceil(d.Seconds())) }
+
+// endsAfter reports whether so much time has passed since then.
+func endsAfter(then, now time.Time, d time.Duration) bool { return !now.Before(then.Add(d)) }

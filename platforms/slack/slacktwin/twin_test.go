@@ -113,7 +113,7 @@ type listener struct {
 	respond func(w http.ResponseWriter, r received)
 }
 
-func newListener(t *testing.T, secret string) *listener {
+func newListener(t testing.TB, secret string) *listener {
 	l := &listener{}
 	l.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -142,7 +142,7 @@ func signature(secret string, h http.Header, body []byte) string {
 	return fmt.Sprintf("v0=%x", mac.Sum(nil))
 }
 
-func payloadOf(t *testing.T, r *http.Request, body []byte) map[string]any {
+func payloadOf(t testing.TB, r *http.Request, body []byte) map[string]any {
 	if r.Header.Get("Content-Type") != "application/json" {
 		form, err := url.ParseQuery(string(body))
 		if err != nil {
