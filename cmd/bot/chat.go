@@ -14,7 +14,7 @@ import (
 
 // runChat talks in the terminal. Whoever sits there may approve: there is nobody else.
 func runChat(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
-	_, err := flags("chat", "bot chat talks to the agent in this terminal. It keeps what BOT_STORE says; by default, nothing.", args, stderr, nil)
+	err := onlyFlags("chat", "bot chat talks to the agent in this terminal. It keeps what BOT_STORE says; by default, nothing.", args, stderr, nil)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/parley-chat/parley/core/llm"
 	"github.com/parley-chat/parley/platforms/slack/slacktwin"
 )
 
@@ -147,6 +148,7 @@ func crashTalk(t *testing.T, way transport, s size, seed uint64) {
 	last.stop()
 	o.start().ready().stop() // one more life has nothing more to say
 	o.checkTalks(talks, s.turns)
+	o.checkMemory(talks)
 	o.checkAtRest()
 	t.Logf("%d messages in %d conversations, %d kills; %s", s.turns, len(talks), s.kills, o.traffic())
 }
@@ -214,6 +216,31 @@ func (o *office) checkTalks(talks []*talk, turns int) {
 	}
 	if answered != turns || posted != turns {
 		o.t.Errorf("the bot said %d things, %d of them in the conversations, want %d", posted, answered, turns)
+	}
+}
+
+// checkMemory looks at what the bot remembers: each message once, each with its answer after it.
+func (o *office) checkMemory(talks []*talk) {
+	o.t.Helper()
+	var want, got []string
+	for _, k := range talks {
+		for _, w := range k.said {
+			want = append(want, strings.TrimPrefix(w.answer, "echo: "))
+		}
+	}
+	for session, history := range o.histories() {
+		for i, m := range history {
+			if m.Role == llm.User {
+				got = append(got, m.Content.Text())
+			} else if i == 0 || "echo: "+history[i-1].Content.Text() != m.Content.Text() {
+				o.t.Errorf("in %s the bot remembers %q in the wrong place", session, m.Content.Text())
+			}
+		}
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		o.t.Errorf("the bot remembers %d messages, want %d:\n%s\nwant\n%s", len(got), len(want), strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 
@@ -480,9 +507,22 @@ func (o *office) checkPetitions(petitions []*petition) {
 	if total != lines {
 		o.t.Errorf("%d deployments ran, only %d of them under a request of these", total, lines)
 	}
+	for session, history := range o.histories() {
+		if roles := rolesOf(history); roles != "user assistant assistant tool assistant" {
+			o.t.Errorf("in %s the bot remembers messages of: %s; want the question, the call, the request, its result, the answer", session, roles)
+		}
+	}
 	if got, want := len(o.said(general)), 2*len(petitions); got != want {
 		o.t.Errorf("the bot said %d things, want %d: a card and an answer for each", got, want)
 	}
+}
+
+func rolesOf(history []llm.Message) string {
+	var roles []string
+	for _, m := range history {
+		roles = append(roles, string(m.Role))
+	}
+	return strings.Join(roles, " ")
 }
 
 func (p *petition) wrong(ran []string) (wrong []string) {

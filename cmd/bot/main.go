@@ -75,10 +75,13 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 // usageError is an error of whoever called: exit code 2. An empty one has been said already.
 type usageError struct{ error }
 
-var errSaid = errors.New("")
+var (
+	errSaid   = errors.New("")
+	errHelped = errors.New("") // who asked for help got it
+)
 
 func exitCode(err error, stderr io.Writer) int {
-	if err == nil {
+	if err == nil || errors.Is(err, errHelped) {
 		return done
 	}
 	if err.Error() != "" {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +19,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/parley-chat/parley/core/graph"
+	"github.com/parley-chat/parley/core/llm"
 	"github.com/parley-chat/parley/platforms/bridge"
 	"github.com/parley-chat/parley/platforms/slack/slacktwin"
 	"github.com/parley-chat/parley/store"
@@ -296,27 +299,65 @@ func (o *office) inquest() {
 	}
 }
 
-// leftovers reads from the store, which no life may hold, what the bot still means to do.
-func (o *office) leftovers() (lanes, places int) {
+// inStore looks into the store, which no life may hold now.
+func (o *office) inStore(look func(*store.Records) error) {
 	o.t.Helper()
 	kv, err := bolt.Open(o.ctx, o.path("bot.db"), bolt.Options{})
 	if err != nil {
 		o.t.Fatal("opening the store:", err)
 	}
 	defer kv.Close()
-	err = store.NewRecords(kv).Bridge().View(o.ctx, func(tx bridge.Tx) error {
-		l, err := tx.Lanes()
-		if err != nil {
-			return err
-		}
-		p, err := tx.Places()
-		lanes, places = len(l), len(p)
-		return err
-	})
-	if err != nil {
+	if err := look(store.NewRecords(kv)); err != nil {
 		o.t.Fatal("reading the store:", err)
 	}
+}
+
+// leftovers counts the conversations with something in the inbox, and those with something in the outbox.
+func (o *office) leftovers() (lanes, places int) {
+	o.t.Helper()
+	o.inStore(func(r *store.Records) error {
+		return r.Bridge().View(o.ctx, func(tx bridge.Tx) error {
+			l, err := tx.Lanes()
+			if err != nil {
+				return err
+			}
+			p, err := tx.Places()
+			lanes, places = len(l), len(p)
+			return err
+		})
+	})
 	return lanes, places
+}
+
+// histories are what the bot remembers, by session.
+func (o *office) histories() map[string][]llm.Message {
+	o.t.Helper()
+	histories := map[string][]llm.Message{}
+	o.inStore(func(r *store.Records) error {
+		for session, err := range r.List(o.ctx, graph.SessionFilter{}) {
+			if err != nil {
+				return err
+			}
+			record, err := r.Load(o.ctx, session.SessionID)
+			if err != nil {
+				return err
+			}
+			log := record.Logs["messages"]
+			items, err := log.Read(o.ctx, 0, log.Len())
+			if err != nil {
+				return err
+			}
+			history := make([]llm.Message, len(items))
+			for i, raw := range items {
+				if err := json.Unmarshal(raw, &history[i]); err != nil {
+					return err
+				}
+			}
+			histories[session.SessionID] = history
+		}
+		return nil
+	})
+	return histories
 }
 
 // said are the bot's messages of a channel, in order.

@@ -22,7 +22,7 @@ import (
 func runPlayground(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	var addr, keep string
 	var verbose bool
-	_, err := flags("playground", "bot playground opens a small Slack with the bot in it, for a browser on this machine.", args, stderr, func(fs *flag.FlagSet) {
+	err := onlyFlags("playground", "bot playground opens a small Slack with the bot in it, for a browser on this machine.", args, stderr, func(fs *flag.FlagSet) {
 		fs.StringVar(&addr, "addr", "127.0.0.1:8484", "`address` of the page; only this machine can open it")
 		fs.StringVar(&keep, "store", "memory:", "where the bot keeps things: bolt:FILE or memory:")
 		fs.BoolVar(&verbose, "v", false, "print the bot's log")

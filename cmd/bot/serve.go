@@ -33,7 +33,7 @@ func flags(name, about string, args []string, stderr io.Writer, define func(*fla
 	}
 	err := fs.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {
-		return fs, errSaid
+		return fs, errHelped
 	}
 	if err != nil {
 		return fs, usageError{errSaid}
@@ -41,9 +41,18 @@ func flags(name, about string, args []string, stderr io.Writer, define func(*fla
 	return fs, nil
 }
 
+// onlyFlags is flags for a subcommand that takes no other arguments.
+func onlyFlags(name, about string, args []string, stderr io.Writer, define func(*flag.FlagSet)) error {
+	fs, err := flags(name, about, args, stderr, define)
+	if err == nil && fs.NArg() > 0 {
+		err = usageError{fmt.Errorf("%s: it takes no argument %q; see bot %s -h", name, fs.Arg(0), name)}
+	}
+	return err
+}
+
 // serve runs the bot on the platforms that are configured.
 func serve(ctx context.Context, args []string, stderr io.Writer) error {
-	_, err := flags("serve", "bot serve runs the bot. It takes its settings from the environment; see bot config.", args, stderr, nil)
+	err := onlyFlags("serve", "bot serve runs the bot. It takes its settings from the environment; see bot config.", args, stderr, nil)
 	if err != nil {
 		return err
 	}
