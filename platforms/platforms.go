@@ -54,7 +54,7 @@ type Inbox interface {
 type Adapter interface {
 	// Platform is the name under which this platform appears in settings, policies and session ids: "slack".
 	Platform() string
-	// Run receives until ctx ends and then returns nil. It checks its credentials first; an error is a sentence for the
+	// Run receives until ctx ends, or until nothing can arrive any more, and then returns nil. It checks its credentials first; an error is a sentence for the
 	// operator that says what to mend, and ends the platform.
 	Run(ctx context.Context, inbox Inbox) error
 	// Read translates the payload of a delivery. It has no effects. What is of no interest is an Ignored, never an

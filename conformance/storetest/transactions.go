@@ -30,7 +30,7 @@ func ErrorSparesOthers(ctx context.Context, kv store.KV) error {
 	const updates = 64
 	err := together(ctx, updates, func(i int) error {
 		err := kv.Update(ctx, func(tx store.Tx) error {
-			if err := errors.Join(tx.Put(fmt.Appendf(nil, "%02d", i), nil), tx.Put([]byte("last"), nil)); err != nil {
+			if err := putAll(tx, fmt.Sprintf("%02d=", i), "last=1", "last=2", "last=3"); err != nil {
 				return err
 			}
 			if i%2 == 1 {

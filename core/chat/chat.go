@@ -241,3 +241,6 @@ func (c *Chat) takeKept(sessionID string) []TurnOutcome {
 	delete(c.kept, sessionID)
 	return kept
 }
+
+// Delta is what a graph emits while an answer grows: the next piece of its text.
+type Delta struct{ Text string }

@@ -56,8 +56,11 @@ type Update []Change
 // RawChange is a change to the named field, read from JSON when it is merged. A value of the wrong form is a
 // reducer_error; an unknown field a state_validation_error.
 func RawChange(field string, value json.RawMessage) Change {
-	return Change{name: field, value: value}
+	return Change{name: field, value: rawUpdate(value)}
 }
+
+// rawUpdate is an update still in its JSON form.
+type rawUpdate json.RawMessage
 
 // Var is a field whose new value replaces the old (last_write_wins).
 type Var[T any] struct{ def *definition }
@@ -121,7 +124,7 @@ func Append[T any](name string, initial ...T) Sequence[T] {
 			return prior.(List[T]).Append(items...), nil
 		},
 		decode: func(raw json.RawMessage) (any, error) {
-			items, err := itemsOf[T](raw)
+			items, err := itemsOf[T](rawUpdate(raw))
 			return ListOf(items...), err
 		},
 		encode:   func(ctx context.Context, v any) (json.RawMessage, error) { return v.(List[T]).all(ctx) },
@@ -162,8 +165,8 @@ func typed[T any](v any) T {
 
 // as takes an update as it is, or reads it from JSON.
 func as[T any](update any) (T, error) {
-	if raw, ok := update.(json.RawMessage); ok {
-		return decodeStrict[T](raw)
+	if raw, ok := update.(rawUpdate); ok {
+		return decodeStrict[T](json.RawMessage(raw))
 	}
 	t, ok := update.(T)
 	if !ok && (update != nil || !nullable[T]()) {
@@ -172,14 +175,17 @@ func as[T any](update any) (T, error) {
 	return t, nil
 }
 
-// itemsOf is as for lists: each item of a JSON list must fit, which rules out null.
+// itemsOf is as for lists: each item of a JSON list must fit, and null is no list.
 func itemsOf[T any](update any) ([]T, error) {
-	if _, ok := update.(json.RawMessage); !ok {
+	if _, ok := update.(rawUpdate); !ok {
 		return as[[]T](update)
 	}
 	raws, err := as[[]json.RawMessage](update)
 	if err != nil {
 		return nil, err
+	}
+	if raws == nil {
+		return nil, errors.New("null is not a list")
 	}
 	items := make([]T, len(raws))
 	for i, raw := range raws {
@@ -190,7 +196,7 @@ func itemsOf[T any](update any) ([]T, error) {
 	return items, nil
 }
 
-// decodeStrict reads one JSON value; null is not a value of any field type but a pointer's or an interface's.
+// decodeStrict reads one JSON value. Null is a value only of types that have a nil.
 func decodeStrict[T any](raw json.RawMessage) (T, error) {
 	var v T
 	if err := json.Unmarshal(raw, &v); err != nil {
@@ -204,7 +210,7 @@ func decodeStrict[T any](raw json.RawMessage) (T, error) {
 
 func nullable[T any]() bool {
 	kind := reflect.TypeFor[T]().Kind()
-	return kind == reflect.Interface || kind == reflect.Pointer
+	return kind == reflect.Interface || kind == reflect.Pointer || kind == reflect.Slice
 }
 
 // kindOf names a JSON value's kind without repeating the value: errors reach logs.

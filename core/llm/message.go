@@ -6,7 +6,7 @@ package llm
 
 import (
 	"encoding/json"
-	"fmt"
+	"errors"
 	"strings"
 )
 
@@ -46,11 +46,10 @@ const (
 // Block is one typed piece of content. Only the fields of its Type are set.
 type Block struct {
 	Type      BlockType    `json:"type"`
-	Text      string       `json:"text,omitempty"`       // text
+	Text      string       `json:"text,omitempty"`       // text, and of thinking the reasoning itself
 	Source    *ImageSource `json:"source,omitempty"`     // image
 	MediaType string       `json:"media_type,omitempty"` // image: required when the source is inline
 	Detail    string       `json:"detail,omitempty"`     // image: auto (default), low, high
-	Thinking  string       `json:"thinking,omitempty"`   // thinking
 	Signature string       `json:"signature,omitempty"`  // thinking: the provider's proof, passed back verbatim
 	Data      string       `json:"data,omitempty"`       // redacted_thinking: opaque, passed back verbatim
 }
@@ -96,9 +95,10 @@ func (c Content) Text() string {
 	return b.String()
 }
 
-// MarshalJSON writes a single text block as a string, anything else as an array.
+// MarshalJSON writes a single text block as a string, anything else as an array. A block that breaks the rules (no
+// text, or fields of another type) keeps its array, so that reading it again breaks the same rule.
 func (c Content) MarshalJSON() ([]byte, error) {
-	if len(c) == 1 && c[0].Type == TextBlock {
+	if len(c) == 1 && c[0].Text != "" && c[0] == (Block{Type: TextBlock, Text: c[0].Text}) {
 		return json.Marshal(c[0].Text)
 	}
 	if c == nil {
@@ -107,7 +107,8 @@ func (c Content) MarshalJSON() ([]byte, error) {
 	return json.Marshal([]Block(c))
 }
 
-// UnmarshalJSON reads a string or an array of blocks. Unknown block types are kept, so that validation can name them.
+// UnmarshalJSON reads a string, null (which is empty content) or an array of blocks. Unknown block types are kept, so
+// that validation can name them.
 func (c *Content) UnmarshalJSON(data []byte) error {
 	var s string
 	if json.Unmarshal(data, &s) == nil {
@@ -116,7 +117,7 @@ func (c *Content) UnmarshalJSON(data []byte) error {
 	}
 	var blocks []Block
 	if err := json.Unmarshal(data, &blocks); err != nil {
-		return fmt.Errorf("content is neither a string nor a list of blocks")
+		return errors.New("content is neither a string nor a list of blocks")
 	}
 	if len(blocks) == 0 {
 		blocks = nil

@@ -97,6 +97,9 @@ func openOnce(path string) (db *bbolt.DB, err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if damage := recover(); damage != nil {
+			if _, fault := damage.(runtime.Error); fault {
+				damage = "it points to places that it does not have, as if it was cut short"
+			}
 			db, err = nil, fmt.Errorf("store/bolt: open %s: %w: %v; restore a backup", path, ErrUnusable, damage)
 			_ = file.Close() // it was only read
 		}
