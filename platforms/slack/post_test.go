@@ -458,6 +458,7 @@ func TestACardIsPressedAndChangesToItsOutcome(t *testing.T) {
 }
 
 func TestWithPacingSlackNeverHasToSaySlowDown(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, setup{
 		twin:    func(o *slacktwin.Options) { o.Enforce = true },
 		options: func(o *Options) { o.Pacing = true },

@@ -21,6 +21,7 @@ import (
 )
 
 func TestSocketModeOutlivesEveryKindOfDisconnect(t *testing.T) {
+	t.Parallel()
 	for _, reason := range []string{"", "warning", "refresh_requested", "too_many_websockets", "something_new"} {
 		t.Run("reason "+reason, func(t *testing.T) {
 			w := newWorld(t, setup{socket: true})
