@@ -283,13 +283,15 @@ type StatusSetter interface {
 
 // Streamer shows an answer while it grows.
 type Streamer interface {
-	// OpenStream begins a message that carries the mark. ErrNoStream says that this conversation, or this installation,
-	// cannot stream; the caller falls back to post and edit.
+	// OpenStream begins a message, which carries the mark at the latest when it is closed. ErrNoStream says that this
+	// conversation, or this installation, cannot stream; the caller falls back to post and edit.
 	OpenStream(ctx context.Context, in Conversation, to User, mark string) (Stream, error)
 }
 
 // Stream is a growing message, used by one goroutine.
 type Stream interface {
+	// Ref is the message, from the beginning: whoever must find it after a crash keeps it.
+	Ref() MessageRef
 	// Append adds CommonMark text.
 	Append(ctx context.Context, text string) error
 	// Close ends the message; what was appended stays. It returns the message for further edits.

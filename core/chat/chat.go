@@ -136,8 +136,9 @@ type Signal struct {
 	OnEmit func(any)
 }
 
-// Signal resumes the turn that waits (§8.2) and returns once its outcome was given to every listener of the session. A
-// signal that resumed nothing, because nothing waits for it or its payload does not fit, is told to the caller alone.
+// Signal resumes the turn that waits (§8.2) and returns once its outcome was given to every listener of the session: also
+// when the engine refused to resume, because the invocation is over or the payload does not fit. What was interrupted,
+// and a signal that leads to no invocation, is told to the caller alone.
 //
 // An error is a listener's: the outcome stands, and the same signal with the same turn id delivers it again. To deliver
 // it again, after a crash as well, name the invocation and its session: a signal id is known only as long as the turn
@@ -161,7 +162,7 @@ func (c *Chat) Signal(ctx context.Context, s Signal) (TurnOutcome, error) {
 	})
 	out := c.outcome(ctx, res, 0)
 	out.SessionID = s.SessionID
-	if out.Interrupted() || !resumed(out) {
+	if out.Interrupted() {
 		return out, nil
 	}
 	heard, err := c.listeners.fire(ctx, s.SessionID, out)
@@ -169,11 +170,6 @@ func (c *Chat) Signal(ctx context.Context, s Signal) (TurnOutcome, error) {
 		c.keep(out)
 	}
 	return out, err
-}
-
-// resumed reports whether the outcome is that of a resumed turn, and not a refusal to resume.
-func resumed(out TurnOutcome) bool {
-	return out.Category != graph.SuspensionRecordInvalid && out.Category != graph.SuspensionResumePayloadInvalid
 }
 
 // outcome turns a harness result into a chat outcome. own is the number of the caller's own messages at the beginning

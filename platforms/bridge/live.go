@@ -43,7 +43,7 @@ type live struct {
 // watch begins to show a turn.
 func (b *Bridge) watch(ctx context.Context, t *turn, to platforms.User) *live {
 	ctx, stop := context.WithCancel(ctx)
-	l := &live{bridge: b, turn: t, to: to, stop: stop, done: make(chan struct{}), fresh: make(chan struct{}, 1)}
+	l := &live{bridge: b, turn: t, to: to, stop: stop, shown: t.entry.Shown, done: make(chan struct{}), fresh: make(chan struct{}, 1)}
 	go func() {
 		defer close(l.done)
 		l.run(ctx)
@@ -94,7 +94,7 @@ func (l *live) run(ctx context.Context) {
 		return
 	}
 	rest(ctx, firstShown)
-	if ctx.Err() != nil || !l.bridge.outbox.idle(l.turn.place) { // earlier replies come first
+	if ctx.Err() != nil || l.shown != "" || !l.bridge.outbox.idle(l.turn.place) { // earlier replies come first
 		return
 	}
 	if l.stream(ctx) {
@@ -141,11 +141,11 @@ func (l *live) stream(ctx context.Context) bool {
 		l.failed("open a stream", err)
 		return false
 	}
+	l.keep(ctx, s.Ref())
 	defer func() {
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
 		defer cancel()
-		ref, err := s.Close(end)
-		l.shown = ref
+		_, err := s.Close(end)
 		l.failed("close a stream", err)
 	}()
 	sent := 0
@@ -176,13 +176,23 @@ func (l *live) grow(ctx context.Context) {
 		l.failed("post a growing answer", err)
 		return
 	}
-	l.shown = ref
+	l.keep(ctx, ref)
 	for l.more(ctx, every) {
 		if err := l.turn.adapter.Edit(ctx, ref, l.part()); err != nil {
 			l.failed("edit a growing answer", err)
 			return
 		}
 	}
+}
+
+// keep remembers the growing message, for a turn whose process dies as well: what people have seen of the answer becomes
+// the answer.
+func (l *live) keep(ctx context.Context, ref platforms.MessageRef) {
+	l.shown = ref
+	e := l.turn.entry
+	e.Shown = ref
+	err := l.bridge.Store.Update(context.WithoutCancel(ctx), func(tx Tx) error { return tx.PutEntry(e) })
+	l.failed("remember a growing answer", err)
 }
 
 // part is the growing answer as one message.

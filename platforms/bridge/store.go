@@ -80,6 +80,8 @@ type Entry struct {
 	// Raw is a delivery's payload, Edited what its message reads since it was changed.
 	Raw    []byte  `json:"raw,omitempty"`
 	Edited *string `json:"edited,omitempty"`
+	// Shown is a message that began to show the answer as it grew. It becomes the reply.
+	Shown platforms.MessageRef `json:"shown,omitempty"`
 	// Signal is a decision on its way to the turn that waits for it. Then there is no Raw.
 	Signal approvals.ID `json:"signal,omitempty"`
 }

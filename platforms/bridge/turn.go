@@ -42,11 +42,9 @@ func (b *Bridge) message(ctx context.Context, e Entry, m platforms.Message) erro
 	if strings.TrimSpace(m.Text) == "" && len(m.Files) == 0 {
 		return b.say(ctx, t, "I am here. Write what you would like to know or have done.")
 	}
-	turnCtx, ended := b.turnContext(ctx, place)
-	defer ended()
-	message := b.compose(turnCtx, t.adapter, m)
-	live := b.watch(turnCtx, t, m.From)
-	out := b.Chat.Send(turnCtx, place.Session(), message, chat.SendOptions{TurnID: e.Turn, OnEmit: live.emit})
+	message := b.compose(ctx, t.adapter, m)
+	live := b.watch(ctx, t, m.From)
+	out := b.Chat.Send(ctx, place.Session(), message, chat.SendOptions{TurnID: e.Turn, OnEmit: live.emit})
 	t.shown = live.end()
 	return b.settle(ctx, t, out)
 }
@@ -97,9 +95,7 @@ func (b *Bridge) resume(ctx context.Context, e Entry) error {
 	if conv != nil {
 		t.asked = conv.Asked[req.ID]
 	}
-	turnCtx, ended := b.turnContext(ctx, t.place)
-	defer ended()
-	live := b.watch(turnCtx, t, platforms.User{ID: platforms.UserID(req.Requester.Principal.User), Name: req.Requester.Name})
+	live := b.watch(ctx, t, platforms.User{ID: platforms.UserID(req.Requester.Principal.User), Name: req.Requester.Name})
 	settled := false
 	unsubscribe := b.Chat.Subscribe(req.SessionID, func(_ context.Context, out chat.TurnOutcome) error {
 		settled = true
@@ -107,7 +103,7 @@ func (b *Bridge) resume(ctx context.Context, e Entry) error {
 		return b.settle(ctx, t, out)
 	})
 	defer unsubscribe()
-	out, err := b.Chat.Signal(turnCtx, chat.Signal{
+	out, err := b.Chat.Signal(ctx, chat.Signal{
 		InvocationID: req.InvocationID, SessionID: req.SessionID, TurnID: e.Turn,
 		Payload: map[string]json.RawMessage{"decision": payload}, OnEmit: live.emit,
 	})
@@ -172,6 +168,9 @@ func (b *Bridge) reading(t *turn, out chat.TurnOutcome) ([]string, *approvals.Re
 		return []string{text}, nil
 	case graph.Suspended:
 		req, err := b.requestFor(t, out)
+		if req != nil && t.shown != "" && req.Reason != "" { // what was shown growing is told to its end
+			return []string{req.Reason}, req
+		}
 		if req != nil {
 			return nil, req
 		}
@@ -248,7 +247,7 @@ func (b *Bridge) reply(tx Tx, t *turn, texts []string) error {
 
 // say answers an entry with a text of the bridge's own, without a turn.
 func (b *Bridge) say(ctx context.Context, t *turn, text string) error {
-	err := b.Store.Update(ctx, func(tx Tx) error {
+	err := b.Store.Update(context.WithoutCancel(ctx), func(tx Tx) error {
 		return errors.Join(b.reply(tx, t, []string{text}), tx.DeleteEntry(t.entry))
 	})
 	if err == nil {

@@ -105,7 +105,8 @@ func (a *Adapter) accept(ctx context.Context, inbox platforms.Inbox, text string
 		return fmt.Errorf("console: %w", err)
 	}
 	key := platforms.Key(l.Ref + "@" + l.At.Format(time.RFC3339Nano))
-	urgent := command(text) != nil && command(text).Name != "reset" || isStop(text)
+	name, _, isCommand := platforms.TextCommand(text)
+	urgent := isCommand && name != "reset" // which keeps its place behind the messages before it
 	return inbox.Accept(ctx, platforms.Delivery{Keys: []platforms.Key{key}, Conversation: conversation, Urgent: urgent, Raw: raw})
 }
 
@@ -122,38 +123,16 @@ func (a *Adapter) Read(raw []byte) (platforms.Inbound, error) {
 	if err := json.Unmarshal(raw, &l); err != nil {
 		return nil, fmt.Errorf("console: read: %w", err)
 	}
-	if isStop(l.Text) {
+	switch name, args, isCommand := platforms.TextCommand(l.Text); {
+	case isCommand && name == "stop":
 		return platforms.Stop{Conversation: conversation, By: a.user}, nil
-	}
-	if c := command(l.Text); c != nil {
-		c.Conversation, c.By = conversation, a.user
-		return *c, nil
+	case isCommand:
+		return platforms.Command{Conversation: conversation, By: a.user, Name: name, Args: args}, nil
 	}
 	return platforms.Message{
 		Conversation: conversation, Ref: platforms.MessageRef(l.Ref), From: a.user,
 		Addressed: platforms.Direct, Text: l.Text, At: l.At,
 	}, nil
-}
-
-func isStop(text string) bool {
-	return strings.EqualFold(strings.TrimPrefix(strings.TrimSpace(text), "/"), "stop")
-}
-
-// command reads the text form of a command: a word alone, or approve and deny with an id.
-func command(text string) *platforms.Command {
-	name, args, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(text), "/"), " ")
-	name, args = strings.ToLower(name), strings.TrimSpace(args)
-	switch name {
-	case "approve", "deny":
-		if args != "" {
-			return &platforms.Command{Name: name, Args: args}
-		}
-	case "reset", "status", "approvals", "help":
-		if args == "" {
-			return &platforms.Command{Name: name}
-		}
-	}
-	return nil
 }
 
 // Render shows text as it is and a card as lines; buttons become the commands that do the same.

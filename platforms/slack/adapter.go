@@ -4,7 +4,7 @@
 // answer are the bridge's.
 //
 // Conversations are "TEAM/CHANNEL/THREAD_TS", plain direct messages "TEAM/CHANNEL"; messages are "CHANNEL/TS"; people are
-// "TEAM/USER" with their own team. "Design notes" in comments are the facts about Slack that this was built on.
+// "TEAM/USER" with their own team.
 package slack
 
 import (

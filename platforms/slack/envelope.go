@@ -61,7 +61,7 @@ func unwrap(raw []byte) (envelope, error) {
 	return envelope{}, fmt.Errorf("slack: read: an envelope of unknown kind %q", e.Kind)
 }
 
-// decode reads foreign JSON: a field of another type than ours counts as absent (design notes §5). It fails only on what
+// decode reads foreign JSON: a field of another type than ours counts as absent. It fails only on what
 // is no JSON at all.
 func decode(data []byte, v any) error {
 	err := json.Unmarshal(data, v)

@@ -16,7 +16,7 @@ import (
 // slowDownFor is how long to wait where Slack asks to slow down without saying for how long.
 const slowDownFor = 5 * time.Second
 
-// failures says what to do about Slack's errors (design notes §13). What is not listed was refused.
+// failures says what to do about Slack's errors. What is not listed was refused.
 var failures = map[string]platforms.Failure{
 	"ratelimited":            platforms.SlowDown,
 	"rate_limited":           platforms.SlowDown,

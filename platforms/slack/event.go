@@ -83,7 +83,7 @@ func readEvent(self identity, ev event) reading {
 	return ignored("event_type")
 }
 
-// readPosted decides which messages are taken (design notes §3).
+// readPosted decides which messages are taken.
 func readPosted(self identity, ev event) reading {
 	if ev.Channel == "" {
 		return ignored("malformed")
@@ -120,7 +120,7 @@ func readMessage(self identity, ev event) reading {
 		conversation: where.conversation(),
 	}
 	from := self.author(ev.posted)
-	if name, args, ok := textCommand(text); ok && len(ev.Files) == 0 {
+	if name, args, ok := platforms.TextCommand(text); ok && len(ev.Files) == 0 {
 		r.urgent = name != "reset" // which keeps its place behind the messages before it
 		r.in = commandInText(where, from, name, args)
 		return r
@@ -187,7 +187,7 @@ func readDeleted(self identity, ev event) reading {
 	return readGone(self, ev, ev.DeletedTS)
 }
 
-// readGone reads a deletion, of our own messages too: a deleted prompt is withdrawn (design notes §15.15).
+// readGone reads a deletion, of our own messages too: a deleted prompt is withdrawn.
 func readGone(self identity, ev event, ts string) reading {
 	var was posted
 	if ev.Previous != nil {

@@ -72,7 +72,7 @@ func (a *Adapter) respond(ctx context.Context, r reply, part rendered) error {
 	})
 }
 
-// Limits of a modal, in characters (design notes §6).
+// Limits of a modal, in characters.
 const (
 	maxModalTitle = 24
 	maxModalLabel = 2000

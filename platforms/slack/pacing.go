@@ -9,7 +9,7 @@ import (
 	"github.com/parley-chat/parley/platforms"
 )
 
-// pace allows n calls in any stretch of time per. Slack counts by the minute (design notes §8), channels by the second;
+// pace allows n calls in any stretch of time per. Slack counts by the minute, channels by the second;
 // six stretches of 10 s make a minute with something to spare.
 type pace struct {
 	n   int

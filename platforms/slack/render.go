@@ -20,7 +20,7 @@ type message struct {
 }
 
 const (
-	// maxText is the longest text of a message, in bytes of UTF-8: chat.update refuses more (design notes: msg_too_long).
+	// maxText is the longest text of a message, in bytes of UTF-8: chat.update refuses more (msg_too_long).
 	maxText = 4000
 	// maxPart is the longest text of one message of several.
 	maxPart = 3900

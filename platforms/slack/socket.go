@@ -15,7 +15,7 @@ import (
 	"github.com/parley-chat/parley/platforms"
 )
 
-// The receiver of Socket Mode (design notes §4). It keeps one socket, two while one takes over from the other. Each socket
+// The receiver of Socket Mode. It keeps one socket, two while one takes over from the other. Each socket
 // has one goroutine that only reads; what it reads goes to one of a few committers, always the same for one conversation,
 // so that what was read in order is kept in order. A committer makes it durable and then acknowledges it on the socket it
 // came from; if it could not be kept it is not acknowledged, and Slack sends it again.

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// streamFor is how long a stream is used. Slack ends it after about five minutes, whatever is appended (design notes
-	// §9); what is appended then is lost.
+	// streamFor is how long a stream is used. Slack ends it after about five minutes, whatever is appended;
+	// what is appended then is lost.
 	streamFor = 4 * time.Minute
 	// appendEvery is the shortest time between two appends of one stream.
 	appendEvery = time.Second
@@ -75,6 +75,9 @@ type stream struct {
 	last        byte // of what was sent or waits, to see a sequence that two texts make together
 	closed      bool
 }
+
+// Ref is the message that grows.
+func (s *stream) Ref() platforms.MessageRef { return messageRef(s.channel, s.ts) }
 
 // Append adds text. It is sent at most once a second and within Slack's limits, so it may wait for the next call; Close
 // sends what is left. Four minutes after the start Append fails as Gone with the code "stream_too_old", and every time

@@ -101,20 +101,3 @@ func link(url, label string) string {
 	}
 	return "[" + label + "](" + url + ")"
 }
-
-// textCommand reads the words that command instead of talking: exactly "stop", "reset", "status", "approvals", "approve ID",
-// "deny ID [reason]", in any case, with or without a slash.
-func textCommand(text string) (name, args string, ok bool) {
-	first, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
-	name = strings.ToLower(strings.TrimPrefix(first, "/"))
-	args = strings.TrimSpace(rest)
-	switch name {
-	case "stop", "reset", "status", "approvals":
-		return name, "", args == ""
-	case "approve":
-		return name, args, len(strings.Fields(args)) == 1
-	case "deny":
-		return name, args, args != ""
-	}
-	return "", "", false
-}

@@ -319,7 +319,7 @@ func TestAnUnreadDotShowsWhereSomethingWasSaid(t *testing.T) {
 	b := browsertest.Start(t)
 	b.Open(s.web.URL)
 	b.WaitText("channel-"+playground.General, "general")
-	if _, err := s.twin.Say(playground.Grace, playground.Random, "", "over here"); err != nil {
+	if _, err := s.twin.Say(playground.Linus, playground.Random, "", "over here"); err != nil {
 		t.Fatal(err)
 	}
 	b.WaitCount("channel-"+playground.Random+" unread", 1)
