@@ -42,11 +42,16 @@ func (o *office) awaitTaken(talks []*talk) {
 	}
 }
 
+// awaitAnswers waits until every message has its answer in its conversation, whole.
 func (o *office) awaitAnswers(talks []*talk) {
 	o.t.Helper()
-	all := func() bool {
-		return !slices.ContainsFunc(talks, func(k *talk) bool { return len(o.answersIn(k)) < len(k.said) })
+	answered := func(k *talk) bool {
+		answers := o.answersIn(k)
+		return !slices.ContainsFunc(k.said, func(w words) bool {
+			return !slices.ContainsFunc(answers, func(a slacktwin.Message) bool { return a.Text == w.answer })
+		})
 	}
+	all := func() bool { return !slices.ContainsFunc(talks, func(k *talk) bool { return !answered(k) }) }
 	if !o.await(all) {
 		o.t.Error("not every message was answered in time")
 	}
