@@ -143,7 +143,7 @@ func crashGrow(t *testing.T, s size, seed uint64) {
 	o.crashTalk(s, dice(seed, s.turns+2000))
 }
 
-// slowModel is a server that speaks OpenAI's protocol and says "echo: " and the last message, for a second and a half.
+// slowModel is a server that speaks OpenAI's protocol and says "echo: " and the last message, for a second.
 func slowModel(t *testing.T) (baseURL string) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -166,7 +166,7 @@ func slowModel(t *testing.T) (baseURL string) {
 				return
 			}
 			select {
-			case <-time.After(1500 * time.Millisecond / time.Duration(len(words))):
+			case <-time.After(time.Second / time.Duration(len(words))):
 			case <-r.Context().Done():
 				return
 			}
@@ -181,7 +181,7 @@ func (o *office) crashTalk(s size, d *rand.Rand) {
 	t := o.t
 	t.Helper()
 	o.mishaps(d, s.turns)
-	talks := o.openTalks(d, max(2, s.turns/5))
+	talks := o.openTalks(d, max(2, s.turns/4))
 	left := s.turns
 	last := o.haunt(d, s.kills, func(n int) {
 		batch := left / (s.kills - n + 1)

@@ -105,10 +105,26 @@ func (l *live) run(ctx context.Context) {
 	if ctx.Err() != nil || l.shown != "" || !l.bridge.outbox.idle(l.turn.place) { // earlier replies come first
 		return
 	}
+	if l.bridge.recovered(l.turn.entry) && l.begun(ctx) {
+		return
+	}
 	if l.stream(ctx) {
 		return
 	}
 	l.grow(ctx)
+}
+
+// begun reports whether an earlier process began to show the answer, or may have. Then nothing is shown before the whole.
+func (l *live) begun(ctx context.Context) bool {
+	ref, err := l.bridge.begun(ctx, l.turn.place, l.mark())
+	if err != nil {
+		l.failed("look for an answer that was begun", err)
+		return true
+	}
+	if ref != "" {
+		l.keep(ctx, ref)
+	}
+	return ref != ""
 }
 
 // showStatus says that the bot is working, once that has taken a while, and in the end that it is idle or waits for a

@@ -115,6 +115,8 @@ func markOf(id string) string {
 type Conversation struct {
 	Place     Place     `json:"place"`
 	CreatedAt time.Time `json:"created_at"`
+	// Last is the newest message that was delivered here. What a dead process had begun to say stands after it.
+	Last platforms.MessageRef `json:"last,omitempty"`
 	// Asked are the messages whose turns wait for a decision, by request.
 	Asked map[approvals.ID]platforms.MessageRef `json:"asked,omitempty"`
 }
