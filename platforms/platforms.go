@@ -317,6 +317,13 @@ type Grouper interface {
 	InGroup(ctx context.Context, group string, user UserID) (bool, error)
 }
 
+// Directory tells what people are called.
+type Directory interface {
+	// Name is what others call the person, on one line, never empty without an error. It is for texts only, may be
+	// remembered for a while, and is no proof of anything: people choose it.
+	Name(ctx context.Context, user UserID) (string, error)
+}
+
 // Server is a platform that receives over HTTP.
 type Server interface {
 	// Routes are the handlers to mount, by path.

@@ -123,7 +123,7 @@ func (a *Agent) respond(ctx context.Context, s graph.State) (graph.Update, error
 	if err != nil {
 		return nil, err
 	}
-	messages := []llm.Message{resp.Message}
+	messages := []llm.Message{spoken(resp)}
 	var pending []Call
 	for _, tc := range resp.Message.ToolCalls {
 		call, err := a.tools.check(tc)
@@ -135,6 +135,23 @@ func (a *Agent) respond(ctx context.Context, s graph.State) (graph.Update, error
 	}
 	return graph.Update{chat.Messages.Add(messages...), Pending.Set(pending), Asked.Set(pending),
 		Decision.Set(nil), Rounds.Set(Rounds.Get(s) + 1)}, nil
+}
+
+// spoken is what a response adds to the history. A message with neither words nor calls would make every later request
+// invalid (llm-provider §3), so words say that there are none.
+func spoken(resp llm.Response) llm.Message {
+	m := resp.Message
+	if len(m.Content) > 0 || len(m.ToolCalls) > 0 {
+		return m
+	}
+	why := "(The model gave no answer.)"
+	switch resp.Finish {
+	case llm.FinishLength:
+		why = "(The model gave no answer: it used up the length it may have.)"
+	case llm.FinishContentFilter:
+		why = "(The model gave no answer: its content filter kept it back.)"
+	}
+	return llm.AssistantText(why)
 }
 
 func afterRespond(ctx context.Context, s graph.State) (graph.Target, error) {

@@ -24,20 +24,22 @@ type approvalMetadata struct {
 }
 
 // requestFor makes the request that a suspended turn waits for, or nil if it waits for something else.
-func (b *Bridge) requestFor(t *turn, out chat.TurnOutcome) (*approvals.Request, error) {
+func (b *Bridge) requestFor(ctx context.Context, t *turn, out chat.TurnOutcome) (*approvals.Request, error) {
 	var meta approvalMetadata
 	if json.Unmarshal(out.Descriptor.Metadata, &meta) != nil || meta.Kind != "approval" {
 		return nil, nil
 	}
+	policy := b.Policy
+	requester := b.withNames(ctx, t.asker, &policy)
 	ask := approvals.Ask{
 		SessionID: out.SessionID, InvocationID: out.InvocationID, TurnID: t.entry.Turn,
 		Platform: t.place.Platform, Conversation: string(t.place.Conversation),
-		Reason: meta.Reason, Requester: t.asker,
+		Reason: meta.Reason, Requester: requester,
 	}
 	for _, c := range meta.Calls {
 		ask.Calls = append(ask.Calls, approvals.Call{ID: c.ID, Tool: c.Tool, Arguments: c.Arguments, Destructive: c.Destructive})
 	}
-	req, err := approvals.New(approvals.ID(out.Descriptor.SignalID), ask, b.Policy, b.Now())
+	req, err := approvals.New(approvals.ID(out.Descriptor.SignalID), ask, policy, b.Now())
 	if err != nil {
 		return nil, fmt.Errorf("bridge: request: %w", err)
 	}
@@ -229,7 +231,7 @@ func shownHash(r approvals.Request, on platforms.MessageRef) approvals.Hash {
 // decide applies a person's vote, once for the same entry: the entry ends in the same commit.
 func (b *Bridge) decide(ctx context.Context, e Entry, id approvals.ID, by approvals.Actor,
 	event func(approvals.Request, approvals.Actor) approvals.Event, from approvals.Surface, reply platforms.Reply) error {
-	by, err := b.withGroups(ctx, id, by)
+	by, err := b.withGroups(ctx, id, b.named(ctx, by))
 	if err != nil {
 		return err
 	}

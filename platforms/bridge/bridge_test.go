@@ -2,6 +2,7 @@ package bridge_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -24,15 +25,13 @@ func TestAMessageIsAnsweredOnce(t *testing.T) {
 func TestARedeliveryIsNotAnsweredAgain(t *testing.T) {
 	inBubble(t, func(w *world) {
 		w.start()
-		for range 3 {
-			w.said = 0
-			w.say("ada", "what time is it?")
-		}
+		w.say("ada", "what time is it?")
+		w.sees("noon")
+		w.redeliver()
 		w.sees("noon")
 		w.stop()
 		w.start()
-		w.said = 0
-		w.say("ada", "what time is it?")
+		w.redeliver()
 		w.sees("noon")
 	})
 }
@@ -67,15 +66,24 @@ func TestTheStatusTellsThatADecisionIsWaitedFor(t *testing.T) {
 		w.start()
 		w.say("ada", "deploy web")
 		w.sees("Approval needed")
-		if got := w.place.statuses; !slices.Equal(got, []platforms.Status{platforms.Waiting}) {
+		if got := w.statuses(); !slices.Equal(got, []platforms.Status{platforms.Waiting}) {
 			t.Errorf("got statuses %v while the request waits, want waiting", got)
 		}
 		w.press("grace", "approve")
 		w.sees("Approved", "it is up")
-		if got := w.place.statuses; !slices.Equal(got, []platforms.Status{platforms.Waiting, platforms.Idle}) {
+		if got := w.statuses(); !slices.Equal(got, []platforms.Status{platforms.Waiting, platforms.Idle}) {
 			t.Errorf("got statuses %v after the decision, want waiting and idle", got)
 		}
 	})
+}
+
+// statuses are what the bot said it was doing, in order.
+func (w *world) statuses() []platforms.Status {
+	var said []platforms.Status
+	for _, s := range w.place.Statuses() {
+		said = append(said, s.Status)
+	}
+	return said
 }
 
 func TestADecisionSurvivesARestart(t *testing.T) {
@@ -110,15 +118,14 @@ func TestWhoMayNotDecideIsTold(t *testing.T) {
 
 func TestTheSecondClickIsToldWhoDecided(t *testing.T) {
 	inBubble(t, func(w *world) {
-		w.place.groups = map[string][]platforms.UserID{"ops": {"hedy"}}
+		w.place.SetGroup("ops", "hedy")
 		w.start()
 		w.say("ada", "deploy web")
 		synctest.Wait()
-		buttons := w.place.messages[0].part.Buttons
+		card := w.place.Answers()[0].Ref
 		w.press("grace", "deny")
 		synctest.Wait()
-		w.place.messages[0].part.Buttons = buttons // hedy still sees the old card
-		w.press("hedy", "approve")
+		w.pressOn(card, "hedy", "approve") // she still sees the old card
 		w.sees("Denied by grace", "denied by grace")
 		notices := w.notices()
 		if len(notices) != 1 || !strings.HasPrefix(notices[0], "hedy: ") || !strings.Contains(notices[0], "grace") {
@@ -132,7 +139,7 @@ func TestTheSecondClickIsToldWhoDecided(t *testing.T) {
 
 func TestAMemberOfAGroupMayDecide(t *testing.T) {
 	inBubble(t, func(w *world) {
-		w.place.groups = map[string][]platforms.UserID{"ops": {"hedy"}}
+		w.place.SetGroup("ops", "hedy")
 		w.start()
 		w.say("ada", "deploy web")
 		synctest.Wait()
@@ -208,9 +215,9 @@ func TestStopEndsTheRunningTurn(t *testing.T) {
 		w.start()
 		w.say("ada", "something long")
 		time.Sleep(5 * time.Second)
-		w.deliver("stop-1", "stop", true, "room", platforms.Stop{Conversation: "room", By: platforms.User{ID: "ada"}})
+		w.place.Stop(user("ada"), room)
 		w.sees("Stopped.")
-		if got := w.place.statuses; len(got) != 2 || got[0] != platforms.Working || got[1] != platforms.Idle {
+		if got := w.place.Statuses(); len(got) != 2 || got[0].Status != platforms.Working || got[1].Status != platforms.Idle {
 			t.Errorf("got statuses %v, want working and idle", got)
 		}
 	})
@@ -221,7 +228,7 @@ func TestStopCancelsWhatIsAskedFor(t *testing.T) {
 		w.start()
 		w.say("ada", "deploy web")
 		synctest.Wait()
-		w.deliver("stop-1", "stop", true, "room", platforms.Stop{Conversation: "room", By: platforms.User{ID: "ada", Name: "ada"}})
+		w.place.Stop(user("ada"), room)
 		w.sees("Cancelled by ada", "cancelled")
 	})
 }
@@ -231,7 +238,7 @@ func TestResetForgetsTheConversation(t *testing.T) {
 		w.start()
 		w.say("ada", "deploy web")
 		synctest.Wait()
-		w.deliver("reset-1", "command", false, "room", platforms.Command{Conversation: "room", Name: "reset", By: platforms.User{ID: "ada", Name: "ada"}})
+		w.say("ada", "reset")
 		w.sees("Cancelled by ada", "remember nothing")
 		w.say("ada", "what time is it?")
 		w.sees("Cancelled by ada", "remember nothing", "noon")
@@ -246,8 +253,9 @@ func TestAWaitingMessageCanBeEditedAndDeleted(t *testing.T) {
 		second := w.say("ada", "second")
 		third := w.say("ada", "third")
 		synctest.Wait()
-		w.deliver("edit-1", "edited", true, "room", platforms.Edited{Conversation: "room", Ref: second, Text: "second, changed"})
-		w.deliver("del-1", "deleted", true, "room", platforms.Deleted{Conversation: "room", Ref: third})
+		if err := errors.Join(w.place.Edit(second, "second, changed"), w.place.Delete(third)); err != nil {
+			t.Fatal(err)
+		}
 		time.Sleep(5 * time.Minute)
 		w.sees("echo: first", "echo: second, changed")
 	})
@@ -255,7 +263,7 @@ func TestAWaitingMessageCanBeEditedAndDeleted(t *testing.T) {
 
 func TestALostAnswerIsLookedUpAndNotSaidTwice(t *testing.T) {
 	inBubble(t, func(w *world) {
-		w.place.lose = true
+		w.place.LoseAnswer()
 		w.start()
 		w.say("ada", "what time is it?")
 		time.Sleep(time.Minute)
@@ -266,7 +274,7 @@ func TestALostAnswerIsLookedUpAndNotSaidTwice(t *testing.T) {
 func TestSlowDownIsWaitedOutInOrder(t *testing.T) {
 	inBubble(t, func(w *world) {
 		slow := &platforms.Error{Failure: platforms.SlowDown, RetryAfter: 30 * time.Second}
-		w.place.fail = []error{slow, slow}
+		w.place.FailPosts(slow, slow)
 		w.start()
 		begun := time.Now()
 		w.say("ada", "what time is it?")
@@ -283,14 +291,12 @@ func TestSlowDownIsWaitedOutInOrder(t *testing.T) {
 func TestAmbientTalkIsAnsweredOnlyWhereTheBotTalks(t *testing.T) {
 	inBubble(t, func(w *world) {
 		w.start()
-		ambient := func(key string) {
-			w.deliver(key, "message", false, "room", platforms.Message{Conversation: "room", Ref: "x", From: platforms.User{ID: "ada"}, Text: "time"})
-		}
-		ambient("a1")
+		ambient := func() { w.place.Say(user("ada"), room, platforms.Ambient, "time") }
+		ambient()
 		w.sees()
 		w.say("ada", "time")
 		w.sees("noon")
-		ambient("a2")
+		ambient()
 		w.sees("noon", "noon")
 	})
 }

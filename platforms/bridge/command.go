@@ -115,7 +115,7 @@ func (b *Bridge) reset(ctx context.Context, e Entry, c platforms.Command, p Plac
 	if c.Conversation == "" {
 		return b.answer(ctx, e, c.Reply, "Write `reset` in the conversation that is to begin anew.", nil)
 	}
-	if err := b.cancelAll(ctx, p, actor(p.Platform, c.By), "the conversation was reset", false); err != nil {
+	if err := b.cancelAll(ctx, p, b.named(ctx, actor(p.Platform, c.By)), "the conversation was reset", false); err != nil {
 		return err
 	}
 	if err := b.Sessions.Delete(ctx, p.Session()); err != nil {
@@ -139,7 +139,7 @@ func (b *Bridge) stop(ctx context.Context, e Entry, s platforms.Stop) error {
 	if !stopped && len(pending) == 0 {
 		return b.say(ctx, &turn{entry: e, place: p, adapter: b.adapters[p.Platform]}, "There is nothing to stop here.")
 	}
-	if err := b.cancelAll(ctx, p, actor(p.Platform, s.By), "stopped", true); err != nil {
+	if err := b.cancelAll(ctx, p, b.named(ctx, actor(p.Platform, s.By)), "stopped", true); err != nil {
 		return err
 	}
 	return b.done(ctx, e)

@@ -143,8 +143,22 @@ func (b *Bridge) edited(ctx context.Context, e Entry, in platforms.Edited) error
 	})
 }
 
-// deleted drops a waiting message.
+// deleted drops a waiting message. If its turn waits for a decision already, the request is taken back; so it is if the
+// card itself was deleted, since nobody could press it.
 func (b *Bridge) deleted(ctx context.Context, e Entry, in platforms.Deleted) error {
+	place := Place{e.Lane.Platform, in.Conversation}
+	asked, err := b.askedBy(ctx, place, in.Ref)
+	if err != nil {
+		return err
+	}
+	for _, id := range asked {
+		_, err := b.apply(ctx, id, func(approvals.Request) approvals.Event {
+			return approvals.Cancel{At: b.Now(), Reason: "the message was deleted"}
+		}, approvals.SurfaceTurn)
+		if err != nil {
+			return err
+		}
+	}
 	return b.Store.Update(ctx, func(tx Tx) error {
 		waiting, err := b.waiting(tx, e.Lane.Platform, in.Conversation, in.Ref)
 		if err == nil && waiting != nil {
@@ -152,6 +166,28 @@ func (b *Bridge) deleted(ctx context.Context, e Entry, in platforms.Deleted) err
 		}
 		return errors.Join(err, tx.DeleteEntry(e))
 	})
+}
+
+// askedBy finds the pending requests that a message asked for or shows.
+func (b *Bridge) askedBy(ctx context.Context, p Place, ref platforms.MessageRef) (ids []approvals.ID, err error) {
+	err = b.Store.View(ctx, func(tx Tx) error {
+		ids = nil
+		pending, err := tx.PendingRequests(p)
+		if err != nil || len(pending) == 0 {
+			return err
+		}
+		c, err := tx.Conversation(p.Platform, p.Conversation)
+		if err != nil {
+			return err
+		}
+		for _, req := range pending {
+			if cardOf(&req, p) == ref || c != nil && c.Asked[req.ID] == ref {
+				ids = append(ids, req.ID)
+			}
+		}
+		return nil
+	})
+	return ids, err
 }
 
 // waiting finds the entry of a message whose turn has not begun.

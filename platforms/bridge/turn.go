@@ -133,7 +133,7 @@ func (b *Bridge) settle(ctx context.Context, t *turn, out chat.TurnOutcome) erro
 		return errInterrupted(out)
 	}
 	ctx = context.WithoutCancel(ctx)
-	texts, req := b.reading(t, out)
+	texts, req := b.reading(ctx, t, out)
 	err := b.Store.Update(ctx, func(tx Tx) error {
 		if err := b.remember(tx, t, req); err != nil {
 			return err
@@ -161,7 +161,7 @@ func (b *Bridge) settle(ctx context.Context, t *turn, out chat.TurnOutcome) erro
 }
 
 // reading is what people are to see of an outcome: texts, and a request if the turn waits for an approval.
-func (b *Bridge) reading(t *turn, out chat.TurnOutcome) ([]string, *approvals.Request) {
+func (b *Bridge) reading(ctx context.Context, t *turn, out chat.TurnOutcome) ([]string, *approvals.Request) {
 	switch out.Status {
 	case graph.Completed:
 		text := assistantText(out.Replies)
@@ -170,7 +170,7 @@ func (b *Bridge) reading(t *turn, out chat.TurnOutcome) ([]string, *approvals.Re
 		}
 		return []string{text}, nil
 	case graph.Suspended:
-		req, err := b.requestFor(t, out)
+		req, err := b.requestFor(ctx, t, out)
 		if req != nil && t.shown != "" && req.Reason != "" { // what was shown growing is told to its end
 			return []string{req.Reason}, req
 		}

@@ -63,6 +63,7 @@ type Adapter struct {
 	warnedStop                     atomic.Bool
 	shown                          reactions
 	groups                         groups
+	names                          names
 }
 
 var (
@@ -75,6 +76,7 @@ var (
 	_ platforms.StreamFinder = (*Adapter)(nil)
 	_ platforms.Fetcher      = (*Adapter)(nil)
 	_ platforms.Grouper      = (*Adapter)(nil)
+	_ platforms.Directory    = (*Adapter)(nil)
 	_ platforms.Server       = (*Adapter)(nil)
 	_ platforms.Readiness    = (*Adapter)(nil)
 )

@@ -32,7 +32,7 @@ func paceOf(method string) pace {
 		return posts
 	case "chat.startStream", "chat.stopStream", "reactions.remove", "usergroups.users.list":
 		return tier2
-	case "chat.appendStream", "chat.postEphemeral", "views.open", "files.info":
+	case "chat.appendStream", "chat.postEphemeral", "views.open", "files.info", "users.info":
 		return tier4
 	}
 	return tier3
