@@ -132,6 +132,7 @@ type talk struct {
 type words struct{ ts, answer string }
 
 func crashTalk(t *testing.T, way transport, s size, seed uint64) {
+	t.Parallel()
 	o := newOffice(t, way, s.patience, "BOT_MODEL=echo", "BOT_ECHO_DELAY=120ms")
 	o.crashTalk(s, dice(seed, s.turns))
 }
@@ -139,6 +140,7 @@ func crashTalk(t *testing.T, way transport, s size, seed uint64) {
 // crashGrow is crashTalk with a model that takes its time over every word, so that people see answers grow, and kills
 // leave answers half said.
 func crashGrow(t *testing.T, s size, seed uint64) {
+	t.Parallel()
 	o := newOffice(t, overHTTP, s.patience, "BOT_MODEL=openai:slow", "OPENAI_BASE_URL="+slowModel(t))
 	o.crashTalk(s, dice(seed, s.turns+2000))
 }
@@ -415,6 +417,7 @@ const (
 )
 
 func crashAsk(t *testing.T, way transport, s size, seed uint64) {
+	t.Parallel()
 	o := newOffice(t, way, s.patience, "BOT_MODEL=demo")
 	d := dice(seed, s.approvals+1000)
 	o.mishaps(d, 2*s.approvals)
