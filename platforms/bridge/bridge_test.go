@@ -2,6 +2,7 @@ package bridge_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -57,6 +58,22 @@ func TestAnApprovedCallRunsOnceAndTheReplyFollows(t *testing.T) {
 		w.sees("Approved by grace", "it is up")
 		if len(w.ran) != 1 {
 			t.Errorf("deploy ran %d times, want once", len(w.ran))
+		}
+	})
+}
+
+func TestTheStatusTellsThatADecisionIsWaitedFor(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.start()
+		w.say("ada", "deploy web")
+		w.sees("Approval needed")
+		if got := w.place.statuses; !slices.Equal(got, []platforms.Status{platforms.Waiting}) {
+			t.Errorf("got statuses %v while the request waits, want waiting", got)
+		}
+		w.press("grace", "approve")
+		w.sees("Approved", "it is up")
+		if got := w.place.statuses; !slices.Equal(got, []platforms.Status{platforms.Waiting, platforms.Idle}) {
+			t.Errorf("got statuses %v after the decision, want waiting and idle", got)
 		}
 	})
 }

@@ -33,6 +33,7 @@ type live struct {
 	stop   context.CancelFunc
 	done   chan struct{}
 	ended  sync.Once
+	final  chan platforms.Status // how the turn leaves the conversation
 	shown  platforms.MessageRef
 
 	mu    sync.Mutex
@@ -40,10 +41,12 @@ type live struct {
 	fresh chan struct{}
 }
 
-// watch begins to show a turn.
+// watch begins to show a turn. end and settled must be called.
 func (b *Bridge) watch(ctx context.Context, t *turn, to platforms.User) *live {
 	ctx, stop := context.WithCancel(ctx)
-	l := &live{bridge: b, turn: t, to: to, stop: stop, shown: t.entry.Shown, done: make(chan struct{}), fresh: make(chan struct{}, 1)}
+	l := &live{bridge: b, turn: t, to: to, stop: stop, shown: t.entry.Shown, done: make(chan struct{}), fresh: make(chan struct{}, 1),
+		final: make(chan platforms.Status, 1)}
+	b.background.Go(func() { l.showStatus(ctx) })
 	go func() {
 		defer close(l.done)
 		l.run(ctx)
@@ -81,13 +84,18 @@ func (l *live) end() platforms.MessageRef {
 	return l.shown
 }
 
-func (l *live) run(ctx context.Context) {
-	var working sync.WaitGroup
-	defer working.Wait()
-	status, ended := context.WithCancel(ctx)
-	defer ended()
-	working.Go(func() { l.showStatus(status) })
+// settled says that the turn is over and everything it led to is durable. The status follows the replies, and nobody
+// waits for it.
+func (l *live) settled() {
+	l.end()
+	if l.turn.waits {
+		l.final <- platforms.Waiting
+		return
+	}
+	l.final <- platforms.Idle
+}
 
+func (l *live) run(ctx context.Context) {
 	select {
 	case <-l.fresh:
 	case <-ctx.Done():
@@ -119,7 +127,8 @@ func (l *live) begun(ctx context.Context) bool {
 	return ref != ""
 }
 
-// showStatus says that the bot is working, once that has taken a while, and takes it back at the end.
+// showStatus says that the bot is working, once that has taken a while, and in the end that it is idle or waits for a
+// decision.
 func (l *live) showStatus(ctx context.Context) {
 	setter, ok := l.turn.adapter.(platforms.StatusSetter)
 	if !ok {
@@ -129,12 +138,12 @@ func (l *live) showStatus(ctx context.Context) {
 	began := ctx.Err() == nil
 	if began {
 		l.setStatus(ctx, setter, platforms.Working)
-		<-ctx.Done()
 	}
-	if began || l.bridge.recovered(l.turn.entry) {
-		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	last := <-l.final
+	if began || last == platforms.Waiting || l.turn.request != nil || l.bridge.recovered(l.turn.entry) {
+		end, cancel := context.WithTimeout(l.bridge.workContext(), 10*time.Second)
 		defer cancel()
-		l.setStatus(end, setter, platforms.Idle)
+		l.setStatus(end, setter, last)
 	}
 }
 

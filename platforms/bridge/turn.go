@@ -23,6 +23,7 @@ type turn struct {
 	asked   platforms.MessageRef // the message that asked, empty if none is known
 	request *approvals.Request   // whose decision this turn brings, if it does
 	shown   platforms.MessageRef // a growing message that shows the answer so far
+	waits   bool                 // it ended waiting for a decision
 }
 
 // message runs the turn of a message that is for us.
@@ -44,6 +45,7 @@ func (b *Bridge) message(ctx context.Context, e Entry, m platforms.Message) erro
 	}
 	message := b.compose(ctx, t.adapter, m)
 	live := b.watch(ctx, t, m.From)
+	defer live.settled()
 	out := b.Chat.Send(ctx, place.Session(), message, chat.SendOptions{TurnID: e.Turn, OnEmit: live.emit})
 	t.shown = live.end()
 	return b.settle(ctx, t, out)
@@ -96,6 +98,7 @@ func (b *Bridge) resume(ctx context.Context, e Entry) error {
 		t.asked = conv.Asked[req.ID]
 	}
 	live := b.watch(ctx, t, platforms.User{ID: platforms.UserID(req.Requester.Principal.User), Name: req.Requester.Name})
+	defer live.settled()
 	settled := false
 	unsubscribe := b.Chat.Subscribe(req.SessionID, func(_ context.Context, out chat.TurnOutcome) error {
 		settled = true
@@ -107,7 +110,6 @@ func (b *Bridge) resume(ctx context.Context, e Entry) error {
 		InvocationID: req.InvocationID, SessionID: req.SessionID, TurnID: e.Turn,
 		Payload: map[string]json.RawMessage{"decision": payload}, OnEmit: live.emit,
 	})
-	live.end()
 	if err == nil && !settled {
 		err = errInterrupted(out)
 	}
@@ -151,6 +153,7 @@ func (b *Bridge) settle(ctx context.Context, t *turn, out chat.TurnOutcome) erro
 	}
 	b.wakePlace(t.place)
 	if req != nil {
+		t.waits = req.Deadlock() == ""
 		b.wakeLane(Lane{Place: t.place})
 		b.wakeExpiry()
 	}
