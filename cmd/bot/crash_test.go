@@ -103,7 +103,7 @@ func (o *office) haunt(d *rand.Rand, kills int, during func(n int)) *life {
 }
 
 // moment waits until the life that has just begun is to be taken: in one of four before or while it takes up what was
-// left, in the others later and, every other time, right after the bot has done something that people see.
+// left, in the others later and, two times of three, right after something has happened.
 func (o *office) moment(d *rand.Rand) {
 	const startup = 250 * time.Millisecond
 	if d.IntN(4) == 0 {
@@ -111,7 +111,7 @@ func (o *office) moment(d *rand.Rand) {
 		return
 	}
 	<-time.After(between(d, startup/2, 3*startup))
-	if d.IntN(2) == 0 {
+	if d.IntN(3) == 0 {
 		return
 	}
 	select {
@@ -516,6 +516,9 @@ func (p *petition) press(who, action string) {
 	for p.office.ctx.Err() == nil {
 		begun := p.office.nextLife()
 		err := p.office.twin.Click(p.office.ctx, who, general, p.card, action)
+		if err == nil {
+			p.office.stir() // what was decided runs now: a moment for a kill
+		}
 		if err == nil || p.outcome() != "" {
 			return
 		}
