@@ -103,7 +103,7 @@ func (o *office) haunt(d *rand.Rand, kills int, during func(n int)) *life {
 }
 
 // moment waits until the life that has just begun is to be taken: in one of four before or while it takes up what was
-// left, in the others later and, every other time, right after the bot has done something that people see.
+// left, in the others later and, two times of three, right after something has happened.
 func (o *office) moment(d *rand.Rand) {
 	const startup = 250 * time.Millisecond
 	if d.IntN(4) == 0 {
@@ -111,7 +111,7 @@ func (o *office) moment(d *rand.Rand) {
 		return
 	}
 	<-time.After(between(d, startup/2, 3*startup))
-	if d.IntN(2) == 0 {
+	if d.IntN(3) == 0 {
 		return
 	}
 	select {
@@ -132,6 +132,7 @@ type talk struct {
 type words struct{ ts, answer string }
 
 func crashTalk(t *testing.T, way transport, s size, seed uint64) {
+	t.Parallel()
 	o := newOffice(t, way, s.patience, "BOT_MODEL=echo", "BOT_ECHO_DELAY=120ms")
 	o.crashTalk(s, dice(seed, s.turns))
 }
@@ -139,6 +140,7 @@ func crashTalk(t *testing.T, way transport, s size, seed uint64) {
 // crashGrow is crashTalk with a model that takes its time over every word, so that people see answers grow, and kills
 // leave answers half said.
 func crashGrow(t *testing.T, s size, seed uint64) {
+	t.Parallel()
 	o := newOffice(t, overHTTP, s.patience, "BOT_MODEL=openai:slow", "OPENAI_BASE_URL="+slowModel(t))
 	o.crashTalk(s, dice(seed, s.turns+2000))
 }
@@ -415,6 +417,7 @@ const (
 )
 
 func crashAsk(t *testing.T, way transport, s size, seed uint64) {
+	t.Parallel()
 	o := newOffice(t, way, s.patience, "BOT_MODEL=demo")
 	d := dice(seed, s.approvals+1000)
 	o.mishaps(d, 2*s.approvals)
@@ -513,6 +516,9 @@ func (p *petition) press(who, action string) {
 	for p.office.ctx.Err() == nil {
 		begun := p.office.nextLife()
 		err := p.office.twin.Click(p.office.ctx, who, general, p.card, action)
+		if err == nil {
+			p.office.stir() // what was decided runs now: a moment for a kill
+		}
 		if err == nil || p.outcome() != "" {
 			return
 		}

@@ -58,6 +58,7 @@ func (o *office) awaitAnswers(talks []*talk) {
 }
 
 func TestAStoppedBotFinishesWhatRunsAndLeavesTheRestToTheNext(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t, overHTTP, time.Minute, "BOT_MODEL=echo", "BOT_ECHO_DELAY=1s", "BOT_TURNS=2", "BOT_DRAIN=20s")
 	first := o.start().ready()
 	talks := o.sayMany(8)
@@ -91,6 +92,7 @@ func TestAStoppedBotFinishesWhatRunsAndLeavesTheRestToTheNext(t *testing.T) {
 }
 
 func TestADrainEndsInTimeAndTheTurnItCutShortGoesOnInTheNextLife(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t, overHTTP, time.Minute, "BOT_MODEL=echo", "BOT_ECHO_DELAY=1h", "BOT_DRAIN=500ms")
 	first := o.start().ready()
 	talks := o.sayMany(3)
@@ -112,8 +114,10 @@ func TestADrainEndsInTimeAndTheTurnItCutShortGoesOnInTheNextLife(t *testing.T) {
 }
 
 func TestTheProbesTellWhetherMessagesCanArrive(t *testing.T) {
+	t.Parallel()
 	for _, way := range []transport{overHTTP, overSocket} {
 		t.Run(way.String(), func(t *testing.T) {
+			t.Parallel()
 			o := newOffice(t, way, time.Minute)
 			o.twin.Fault(slacktwin.Fault{Method: "auth.test", Status: http.StatusServiceUnavailable, Times: 2})
 			l := o.start()
