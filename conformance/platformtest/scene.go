@@ -132,12 +132,17 @@ func (s *Scene) until(ctx context.Context, ok func() error) error {
 	}
 }
 
-// answers are the bot's messages for everybody in a conversation of the common room.
+// answers are the bot's messages for everybody in a conversation of the common room, without what it tells settled.
 func (s *Scene) answers(in Place) []Seen { return s.answersTo(Mallory, in) }
 
 func (s *Scene) answersTo(who Person, in Place) []Seen {
-	return slices.DeleteFunc(s.See(who, in), func(m Seen) bool { return m.From != TheBot || m.OnlyYou })
+	return slices.DeleteFunc(s.See(who, in), func(m Seen) bool {
+		return m.From != TheBot || m.OnlyYou || strings.Contains(m.Text, ofStatus)
+	})
 }
+
+// ofStatus is in what the command status is answered with, for one person or, where there is no such thing, for all.
+const ofStatus = "Messages waiting:"
 
 // reads waits until the bot's messages in a conversation are as many as wanted and each contains what is wanted of it.
 func (s *Scene) reads(ctx context.Context, in Place, want ...string) error {
@@ -258,7 +263,7 @@ func (s *Scene) settled(ctx context.Context, in Place) error {
 	}
 	return s.until(ctx, func() error {
 		for _, m := range s.See(Hedy, in) {
-			if m.From == TheBot && strings.Contains(m.Text, "Messages waiting") {
+			if m.From == TheBot && strings.Contains(m.Text, ofStatus) {
 				return nil
 			}
 		}

@@ -123,6 +123,9 @@ func (a *Agent) respond(ctx context.Context, s graph.State) (graph.Update, error
 	if err != nil {
 		return nil, err
 	}
+	if req.Tools == nil { // what was not offered is not called
+		resp.Message.ToolCalls = nil
+	}
 	messages := []llm.Message{spoken(resp)}
 	var pending []Call
 	for _, tc := range resp.Message.ToolCalls {
@@ -183,11 +186,11 @@ func needsGate(calls []Call) bool {
 
 // request is what the model is shown.
 func (a *Agent) request(ctx context.Context, s graph.State) (llm.Request, error) {
-	history, err := chat.Messages.Get(s).Last(ctx, a.History)
+	log := chat.Messages.Get(s)
+	messages, err := recent(func(n int) ([]llm.Message, error) { return log.Last(ctx, n) }, a.History)
 	if err != nil {
 		return llm.Request{}, err
 	}
-	messages := WellFormed(fromFirstUser(history))
 	if a.Instructions != "" {
 		messages = append([]llm.Message{llm.SystemText(a.Instructions)}, messages...)
 	}
