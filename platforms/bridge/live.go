@@ -33,7 +33,6 @@ type live struct {
 	stop   context.CancelFunc
 	done   chan struct{}
 	ended  sync.Once
-	final  chan platforms.Status // how the turn leaves the conversation
 	shown  platforms.MessageRef
 
 	mu    sync.Mutex
@@ -41,15 +40,16 @@ type live struct {
 	fresh chan struct{}
 }
 
-// watch begins to show a turn. end and settled must be called.
+// watch begins to show a turn. end must be called.
 func (b *Bridge) watch(ctx context.Context, t *turn, to platforms.User) *live {
 	ctx, stop := context.WithCancel(ctx)
-	l := &live{bridge: b, turn: t, to: to, stop: stop, shown: t.entry.Shown, done: make(chan struct{}), fresh: make(chan struct{}, 1),
-		final: make(chan platforms.Status, 1)}
-	b.background.Go(func() { l.showStatus(ctx) })
+	l := &live{bridge: b, turn: t, to: to, stop: stop, shown: t.entry.Shown, done: make(chan struct{}), fresh: make(chan struct{}, 1)}
 	go func() {
 		defer close(l.done)
+		var working sync.WaitGroup
+		working.Go(func() { l.showWorking(ctx) })
 		l.run(ctx)
+		working.Wait()
 	}()
 	return l
 }
@@ -84,17 +84,6 @@ func (l *live) end() platforms.MessageRef {
 	return l.shown
 }
 
-// settled says that the turn is over and everything it led to is durable. The status follows the replies, and nobody
-// waits for it.
-func (l *live) settled() {
-	l.end()
-	if l.turn.waits {
-		l.final <- platforms.Waiting
-		return
-	}
-	l.final <- platforms.Idle
-}
-
 func (l *live) run(ctx context.Context) {
 	select {
 	case <-l.fresh:
@@ -127,30 +116,54 @@ func (l *live) begun(ctx context.Context) bool {
 	return ref != ""
 }
 
-// showStatus says that the bot is working, once that has taken a while, and in the end that it is idle or waits for a
-// decision.
-func (l *live) showStatus(ctx context.Context) {
+// showWorking says that the bot is working, once that has taken a while. How the turn leaves the conversation is said by a
+// delivery behind its replies.
+func (l *live) showWorking(ctx context.Context) {
 	setter, ok := l.turn.adapter.(platforms.StatusSetter)
 	if !ok {
 		return
 	}
 	rest(ctx, statusAfter)
-	began := ctx.Err() == nil
-	if began {
-		l.setStatus(ctx, setter, platforms.Working)
+	if ctx.Err() != nil {
+		return
 	}
-	last := <-l.final
-	if began || last == platforms.Waiting || l.turn.request != nil || l.bridge.recovered(l.turn.entry) {
-		end, cancel := context.WithTimeout(l.bridge.workContext(), 10*time.Second)
-		defer cancel()
-		l.setStatus(end, setter, last)
+	l.turn.working = true
+	if err := setter.SetStatus(ctx, l.turn.place.Conversation, l.turn.asked, platforms.Working); err != nil && ctx.Err() == nil {
+		l.bridge.Logger.Debug("a status could not be shown", "platform", l.turn.place.Platform, "error", err)
 	}
 }
 
-func (l *live) setStatus(ctx context.Context, setter platforms.StatusSetter, s platforms.Status) {
-	if err := setter.SetStatus(ctx, l.turn.place.Conversation, l.turn.asked, s); err != nil && ctx.Err() == nil {
-		l.bridge.Logger.Debug("a status could not be shown", "platform", l.turn.place.Platform, "error", err)
+// withdraw takes back what people were shown of a turn that was interrupted and is tried again.
+func (b *Bridge) withdraw(t *turn) {
+	if !t.working {
+		return
 	}
+	d := Delivery{Place: t.place, Status: platforms.Idle, Asked: t.asked}
+	b.background.Go(func() { _ = b.showStatus(b.workContext(), d) }) // if it fails, the next try of the turn sees to it
+}
+
+// showStatus performs the delivery of a status. It is help: only what may soon go away is an error.
+func (b *Bridge) showStatus(ctx context.Context, d Delivery) error {
+	setter, ok := b.adapters[d.Place.Platform].(platforms.StatusSetter)
+	if !ok {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	err := setter.SetStatus(ctx, d.Place.Conversation, d.Asked, d.Status)
+	if err == nil {
+		return nil
+	}
+	switch platforms.FailureOf(err) {
+	case platforms.SlowDown, platforms.Unreachable:
+		return err
+	case platforms.Unknown:
+		if !b.mayHaveSent(d) {
+			return err
+		}
+	}
+	b.Logger.Debug("a status could not be shown", "platform", d.Place.Platform, "error", err)
+	return nil
 }
 
 func (l *live) mark() string { return markOf(l.turn.entry.Turn + "/0") }

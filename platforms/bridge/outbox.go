@@ -35,6 +35,9 @@ func (b *Bridge) takeDelivery(ctx context.Context, p Place) (more bool, err erro
 // first.
 func (b *Bridge) send(ctx context.Context, d Delivery, req *approvals.Request) (platforms.MessageRef, error) {
 	a := b.adapters[d.Place.Platform]
+	if d.Status != "" {
+		return "", b.showStatus(ctx, d)
+	}
 	if d.Change {
 		ref := cardOf(req, d.Place)
 		if ref == "" {
@@ -111,7 +114,7 @@ func cardOf(req *approvals.Request, p Place) platforms.MessageRef {
 func (b *Bridge) sent(ctx context.Context, d Delivery, ref platforms.MessageRef) error {
 	b.forget(d)
 	return b.Store.Update(context.WithoutCancel(ctx), func(tx Tx) error {
-		if !d.Change {
+		if !d.Change && d.Status == "" {
 			if err := delivered(tx, d.Place, ref); err != nil {
 				return err
 			}

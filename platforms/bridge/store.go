@@ -101,6 +101,9 @@ type Delivery struct {
 	Change   bool                 `json:"change,omitempty"`
 	// Growing: an earlier process may have begun to show this as a growing message with the same mark.
 	Growing bool `json:"growing,omitempty"`
+	// Status is shown instead of a message, for the message that asked, if one is known.
+	Status platforms.Status     `json:"status,omitempty"`
+	Asked  platforms.MessageRef `json:"asked,omitempty"`
 }
 
 // Mark is the idempotency mark: 20 lower-case letters and digits.

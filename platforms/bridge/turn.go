@@ -23,7 +23,7 @@ type turn struct {
 	asked   platforms.MessageRef // the message that asked, empty if none is known
 	request *approvals.Request   // whose decision this turn brings, if it does
 	shown   platforms.MessageRef // a growing message that shows the answer so far
-	waits   bool                 // it ended waiting for a decision
+	working bool                 // people were shown that it is under way
 }
 
 // message runs the turn of a message that is for us.
@@ -45,7 +45,6 @@ func (b *Bridge) message(ctx context.Context, e Entry, m platforms.Message) erro
 	}
 	message := b.compose(ctx, t.adapter, m)
 	live := b.watch(ctx, t, m.From)
-	defer live.settled()
 	out := b.Chat.Send(ctx, place.Session(), message, chat.SendOptions{TurnID: e.Turn, OnEmit: live.emit})
 	t.shown = live.end()
 	return b.settle(ctx, t, out)
@@ -98,7 +97,6 @@ func (b *Bridge) resume(ctx context.Context, e Entry) error {
 		t.asked = conv.Asked[req.ID]
 	}
 	live := b.watch(ctx, t, platforms.User{ID: platforms.UserID(req.Requester.Principal.User), Name: req.Requester.Name})
-	defer live.settled()
 	settled := false
 	unsubscribe := b.Chat.Subscribe(req.SessionID, func(_ context.Context, out chat.TurnOutcome) error {
 		settled = true
@@ -110,7 +108,9 @@ func (b *Bridge) resume(ctx context.Context, e Entry) error {
 		InvocationID: req.InvocationID, SessionID: req.SessionID, TurnID: e.Turn,
 		Payload: map[string]json.RawMessage{"decision": payload}, OnEmit: live.emit,
 	})
+	live.end()
 	if err == nil && !settled {
+		b.withdraw(t)
 		err = errInterrupted(out)
 	}
 	return err
@@ -130,6 +130,7 @@ func notEnded(out chat.TurnOutcome) bool {
 // It is a function of the recorded outcome, so after a crash it does the same again.
 func (b *Bridge) settle(ctx context.Context, t *turn, out chat.TurnOutcome) error {
 	if notEnded(out) {
+		b.withdraw(t)
 		return errInterrupted(out)
 	}
 	ctx = context.WithoutCancel(ctx)
@@ -146,6 +147,9 @@ func (b *Bridge) settle(ctx context.Context, t *turn, out chat.TurnOutcome) erro
 				return err
 			}
 		}
+		if err := b.leave(tx, t, req != nil && req.Deadlock() == ""); err != nil {
+			return err
+		}
 		return tx.DeleteEntry(t.entry)
 	})
 	if err != nil {
@@ -153,7 +157,6 @@ func (b *Bridge) settle(ctx context.Context, t *turn, out chat.TurnOutcome) erro
 	}
 	b.wakePlace(t.place)
 	if req != nil {
-		t.waits = req.Deadlock() == ""
 		b.wakeLane(Lane{Place: t.place})
 		b.wakeExpiry()
 	}
@@ -246,6 +249,21 @@ func (b *Bridge) reply(tx Tx, t *turn, texts []string) error {
 		}
 	}
 	return nil
+}
+
+// leave puts a status behind the replies: how the turn leaves the conversation. Nothing is said where nothing was shown.
+func (b *Bridge) leave(tx Tx, t *turn, waits bool) error {
+	if _, ok := t.adapter.(platforms.StatusSetter); !ok {
+		return nil
+	}
+	if !t.working && !waits && t.request == nil && !b.recovered(t.entry) {
+		return nil
+	}
+	d := Delivery{Place: t.place, At: b.Now().UTC(), ID: t.entry.Turn + "/status", Status: platforms.Idle, Asked: t.asked}
+	if waits {
+		d.Status = platforms.Waiting
+	}
+	return tx.AddDelivery(&d)
 }
 
 // say answers an entry with a text of the bridge's own, without a turn.
