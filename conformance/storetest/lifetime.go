@@ -110,11 +110,13 @@ func CloseWaitsForUpdate(ctx context.Context, kv store.KV) error {
 
 // stillClosing gives Close time to return, which it must not.
 func stillClosing(closing <-chan error) error {
-	letOthersIn()
-	select {
-	case err := <-closing:
-		return fmt.Errorf("Close returned (%v) beside a running transaction", err)
-	default:
-		return nil
+	for range 1000 {
+		letOthersIn()
+		select {
+		case err := <-closing:
+			return fmt.Errorf("Close returned (%v) beside a running transaction", err)
+		default:
+		}
 	}
+	return nil
 }

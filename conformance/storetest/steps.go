@@ -104,10 +104,15 @@ func wait(ctx context.Context, what string, done <-chan error) error {
 	}
 }
 
-// start runs fn in a goroutine and tells its result on the channel, whether or not somebody waits for it.
+// start runs fn in a goroutine and tells its result on the channel, whether or not somebody waits for it. The goroutine
+// is running when start returns.
 func start(fn func() error) <-chan error {
-	done := make(chan error, 1)
-	go func() { done <- fn() }()
+	done, running := make(chan error, 1), make(chan struct{})
+	go func() {
+		close(running)
+		done <- fn()
+	}()
+	<-running
 	return done
 }
 
