@@ -457,7 +457,7 @@ func (p *petition) run() {
 	}
 	<-time.After(between(p.dice, 0, 500*time.Millisecond)) // people think before they press
 	p.decide()
-	if !o.await(func() bool { return p.outcome() != "" && len(o.saidIn(general, p.thread)) > 1 }) {
+	if !o.await(func() bool { return p.outcome() != "" && len(p.afterCard()) > 0 }) {
 		o.t.Errorf("%s: decided, but no answer was seen in time", p.service)
 	}
 }
@@ -569,8 +569,12 @@ func (o *office) checkPetitions(petitions []*petition) {
 			o.t.Errorf("in %s the bot remembers messages of: %s; want the question, the call, the request, its result, the answer", session, roles)
 		}
 	}
-	if got, want := len(o.said(general)), 2*len(petitions); got != want {
-		o.t.Errorf("the bot said %d things, want %d: a card and an answer for each", got, want)
+	in := 0
+	for _, p := range petitions {
+		in += len(o.saidIn(general, p.thread))
+	}
+	if got := len(o.said(general)); got != in {
+		o.t.Errorf("the bot said %d things, only %d of them where it was asked", got, in)
 	}
 }
 
@@ -595,15 +599,28 @@ func (p *petition) wrong(ran []string) (wrong []string) {
 	if !slices.Equal(ran, want) {
 		wrong = append(wrong, fmt.Sprintf("%s, and what ran is %q, want %q", outcome, ran, want))
 	}
-	replies := p.office.saidIn(general, p.thread)
-	if len(replies) != 2 || replies[0].TS != p.card {
-		return append(wrong, fmt.Sprintf("%d replies, want the card and the answer", len(replies)))
+	// What the model says before it asks is on the card. Where that took long enough to be shown as it grew, it stands
+	// above the card as well, once and whole.
+	before, after := p.beforeCard(), p.afterCard()
+	if len(before) > 1 || len(before) == 1 && (before[0].Streaming || !strings.HasPrefix(before[0].Text, "You asked me to deploy "+p.service+" to staging, ")) {
+		wrong = append(wrong, "above the card stands something else than what led to it")
 	}
-	deployed := strings.Contains(replies[1].Text, p.service+" is deployed to staging")
+	if len(after) != 1 {
+		return append(wrong, fmt.Sprintf("%d replies after the card, want the answer", len(after)))
+	}
+	deployed := strings.Contains(after[0].Text, p.service+" is deployed to staging")
 	if deployed != (outcome == "Approved") {
-		wrong = append(wrong, fmt.Sprintf("%s, and the answer is %q", outcome, replies[1].Text))
+		wrong = append(wrong, fmt.Sprintf("%s, and the answer is %q", outcome, after[0].Text))
 	}
 	return wrong
+}
+
+func (p *petition) beforeCard() []slacktwin.Message {
+	return slices.DeleteFunc(p.office.saidIn(general, p.thread), func(m slacktwin.Message) bool { return m.TS >= p.card })
+}
+
+func (p *petition) afterCard() []slacktwin.Message {
+	return slices.DeleteFunc(p.office.saidIn(general, p.thread), func(m slacktwin.Message) bool { return m.TS <= p.card })
 }
 
 // deployments are the arguments of what ran, by request.
@@ -632,7 +649,7 @@ func (p *petition) transcript() string {
 
 func (o *office) showPetitions(petitions []*petition) {
 	for _, p := range petitions {
-		if p.outcome() == "" || len(o.saidIn(general, p.thread)) != 2 {
+		if p.outcome() == "" || len(p.afterCard()) != 1 {
 			o.t.Log(p.transcript())
 		}
 	}

@@ -174,14 +174,20 @@ func (l *live) stream(ctx context.Context) bool {
 	if !ok {
 		return false
 	}
-	s, err := streamer.OpenStream(ctx, l.turn.place.Conversation, l.to, l.mark())
+	open, cancel := l.outlasting(ctx)
+	defer cancel()
+	s, err := streamer.OpenStream(open, l.turn.place.Conversation, l.to, l.mark())
+	if errors.Is(err, platforms.ErrNoStream) {
+		return false
+	}
 	if err != nil {
 		l.failed("open a stream", err)
-		return false
+		l.turn.unsure = true
+		return true
 	}
 	l.keep(ctx, s.Ref())
 	defer func() {
-		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
+		end, cancel := l.outlasting(ctx)
 		defer cancel()
 		_, err := s.Close(end)
 		l.failed("close a stream", err)
@@ -203,15 +209,23 @@ func (l *live) stream(ctx context.Context) bool {
 	}
 }
 
+// outlasting is the context of a call that must not be broken off when the turn ends: nobody would know what it came to.
+func (l *live) outlasting(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
+}
+
 // grow shows the answer as a message that is edited.
 func (l *live) grow(ctx context.Context) {
 	every := l.turn.adapter.Capabilities().EditEvery
 	if every == 0 {
 		return
 	}
-	ref, err := l.turn.adapter.Post(ctx, l.turn.place.Conversation, l.mark(), l.part())
+	open, cancel := l.outlasting(ctx)
+	defer cancel()
+	ref, err := l.turn.adapter.Post(open, l.turn.place.Conversation, l.mark(), l.part())
 	if err != nil {
 		l.failed("post a growing answer", err)
+		l.turn.unsure = true
 		return
 	}
 	l.keep(ctx, ref)

@@ -47,7 +47,7 @@ func (b *Bridge) send(ctx context.Context, d Delivery, req *approvals.Request) (
 	}
 	if d.Replaces == "" && d.Growing {
 		begun, err := b.begun(ctx, d.Place, d.Mark())
-		if err != nil {
+		if err != nil || begun == "" && d.OnlyBegun {
 			return "", err
 		}
 		d.Replaces = begun
@@ -114,7 +114,7 @@ func cardOf(req *approvals.Request, p Place) platforms.MessageRef {
 func (b *Bridge) sent(ctx context.Context, d Delivery, ref platforms.MessageRef) error {
 	b.forget(d)
 	return b.Store.Update(context.WithoutCancel(ctx), func(tx Tx) error {
-		if !d.Change && d.Status == "" {
+		if !d.Change && ref != "" {
 			if err := delivered(tx, d.Place, ref); err != nil {
 				return err
 			}

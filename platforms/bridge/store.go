@@ -99,8 +99,11 @@ type Delivery struct {
 	Replaces platforms.MessageRef `json:"replaces,omitempty"`
 	CardOf   approvals.ID         `json:"card_of,omitempty"`
 	Change   bool                 `json:"change,omitempty"`
-	// Growing: an earlier process may have begun to show this as a growing message with the same mark.
+	// Growing: an earlier process, or a call that got no answer, may have begun to show this as a growing message with the
+	// same mark.
 	Growing bool `json:"growing,omitempty"`
+	// OnlyBegun: if it turns out that none did, nothing is to be said.
+	OnlyBegun bool `json:"only_begun,omitempty"`
 	// Status is shown instead of a message, for the message that asked, if one is known.
 	Status platforms.Status     `json:"status,omitempty"`
 	Asked  platforms.MessageRef `json:"asked,omitempty"`

@@ -23,6 +23,7 @@ type turn struct {
 	asked   platforms.MessageRef // the message that asked, empty if none is known
 	request *approvals.Request   // whose decision this turn brings, if it does
 	shown   platforms.MessageRef // a growing message that shows the answer so far
+	unsure  bool                 // there may be such a message that this process does not know
 	working bool                 // people were shown that it is under way
 }
 
@@ -143,6 +144,9 @@ func (b *Bridge) settle(ctx context.Context, t *turn, out chat.TurnOutcome) erro
 			return err
 		}
 		if req != nil {
+			if err := b.endShown(tx, t, assistantText(out.PendingMessages)); err != nil {
+				return err
+			}
 			if err := b.openRequest(tx, *req); err != nil {
 				return err
 			}
@@ -240,7 +244,7 @@ func (b *Bridge) reply(tx Tx, t *turn, texts []string) error {
 		for _, part := range t.adapter.Render(platforms.Content{Markdown: text}) {
 			d := Delivery{Place: t.place, At: b.Now().UTC(), ID: fmt.Sprintf("%s/%d", t.entry.Turn, n), Part: part}
 			if n == 0 {
-				d.Replaces, d.Growing = t.shown, t.shown == "" && b.recovered(t.entry)
+				d.Replaces, d.Growing = t.shown, t.shown == "" && b.mayHaveBegun(t)
 			}
 			n++
 			if err := tx.AddDelivery(&d); err != nil {
@@ -249,6 +253,24 @@ func (b *Bridge) reply(tx Tx, t *turn, texts []string) error {
 		}
 	}
 	return nil
+}
+
+// mayHaveBegun reports that there may be a growing message of this turn that nobody remembers.
+func (b *Bridge) mayHaveBegun(t *turn) bool { return t.unsure || b.recovered(t.entry) }
+
+// endShown brings the message in which an answer grew to its end where a card follows and no reply. If a dead process may
+// have begun one, it is looked for.
+func (b *Bridge) endShown(tx Tx, t *turn, text string) error {
+	switch {
+	case text == "":
+		return nil
+	case t.shown != "":
+		return b.reply(tx, t, []string{text})
+	case !b.mayHaveBegun(t):
+		return nil
+	}
+	return tx.AddDelivery(&Delivery{Place: t.place, At: b.Now().UTC(), ID: t.entry.Turn + "/0", Growing: true, OnlyBegun: true,
+		Part: t.adapter.Render(platforms.Content{Markdown: text})[0]})
 }
 
 // leave puts a status behind the replies: how the turn leaves the conversation. Nothing is said where nothing was shown.
