@@ -298,6 +298,13 @@ type Stream interface {
 	Close(ctx context.Context) (MessageRef, error)
 }
 
+// StreamFinder looks for the stream of a process that died before it could remember it.
+type StreamFinder interface {
+	// FindStream returns the newest message in the conversation that was opened as a stream and never closed, "" if there
+	// is none. Only messages newer than after count, all of them if it is empty. The error is an *Error.
+	FindStream(ctx context.Context, in Conversation, after MessageRef) (MessageRef, error)
+}
+
 // Fetcher reads files that people sent.
 type Fetcher interface {
 	// Fetch opens the file. The reader fails with an *Error after limit bytes. The caller closes it.

@@ -138,16 +138,21 @@ func (o *office) watch() {
 	go func() {
 		defer close(ended)
 		for range changes {
-			o.mu.Lock()
-			close(o.changed)
-			o.changed = make(chan struct{})
-			o.mu.Unlock()
+			o.stir()
 		}
 	}()
 	o.t.Cleanup(func() {
 		cancel()
 		<-ended
 	})
+}
+
+// stir tells everybody who waits for a change that there was one.
+func (o *office) stir() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	close(o.changed)
+	o.changed = make(chan struct{})
 }
 
 func (o *office) nextChange() <-chan struct{} {

@@ -42,17 +42,23 @@ func (o *office) awaitTaken(talks []*talk) {
 	}
 }
 
+// awaitAnswers waits until every message has its answer in its conversation, whole.
 func (o *office) awaitAnswers(talks []*talk) {
 	o.t.Helper()
-	all := func() bool {
-		return !slices.ContainsFunc(talks, func(k *talk) bool { return len(o.answersIn(k)) < len(k.said) })
+	answered := func(k *talk) bool {
+		answers := o.answersIn(k)
+		return !slices.ContainsFunc(k.said, func(w words) bool {
+			return !slices.ContainsFunc(answers, func(a slacktwin.Message) bool { return a.Text == w.answer })
+		})
 	}
+	all := func() bool { return !slices.ContainsFunc(talks, func(k *talk) bool { return !answered(k) }) }
 	if !o.await(all) {
 		o.t.Error("not every message was answered in time")
 	}
 }
 
 func TestAStoppedBotFinishesWhatRunsAndLeavesTheRestToTheNext(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t, overHTTP, time.Minute, "BOT_MODEL=echo", "BOT_ECHO_DELAY=1s", "BOT_TURNS=2", "BOT_DRAIN=20s")
 	first := o.start().ready()
 	talks := o.sayMany(8)
@@ -86,6 +92,7 @@ func TestAStoppedBotFinishesWhatRunsAndLeavesTheRestToTheNext(t *testing.T) {
 }
 
 func TestADrainEndsInTimeAndTheTurnItCutShortGoesOnInTheNextLife(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t, overHTTP, time.Minute, "BOT_MODEL=echo", "BOT_ECHO_DELAY=1h", "BOT_DRAIN=500ms")
 	first := o.start().ready()
 	talks := o.sayMany(3)
@@ -107,8 +114,10 @@ func TestADrainEndsInTimeAndTheTurnItCutShortGoesOnInTheNextLife(t *testing.T) {
 }
 
 func TestTheProbesTellWhetherMessagesCanArrive(t *testing.T) {
+	t.Parallel()
 	for _, way := range []transport{overHTTP, overSocket} {
 		t.Run(way.String(), func(t *testing.T) {
+			t.Parallel()
 			o := newOffice(t, way, time.Minute)
 			o.twin.Fault(slacktwin.Fault{Method: "auth.test", Status: http.StatusServiceUnavailable, Times: 2})
 			l := o.start()

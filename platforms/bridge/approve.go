@@ -243,13 +243,12 @@ func (b *Bridge) decide(ctx context.Context, e Entry, id approvals.ID, by approv
 	switch {
 	case verdict.Code == "":
 		b.tell(ctx, e, reply, approvals.TextUnknown)
-	case !verdict.Accepted() || len(reply) == 0 || e.isCommand(from):
+	case verdict.Accepted() && from != approvals.SurfaceText: // the card on which it was pressed says it
+	default:
 		b.tell(ctx, e, reply, verdict.Text)
 	}
 	return nil
 }
-
-func (e Entry) isCommand(from approvals.Surface) bool { return from == approvals.SurfaceText }
 
 // withGroups looks up what must be known of a person before they may vote.
 func (b *Bridge) withGroups(ctx context.Context, id approvals.ID, by approvals.Actor) (approvals.Actor, error) {

@@ -265,16 +265,22 @@ func (b *Bridge) stopTurn(p Place) bool {
 	return cancel != nil
 }
 
-// turnContext is the context of a place's turn while it runs; stopTurn ends it.
-func (b *Bridge) turnContext(ctx context.Context, p Place) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
+// takePlace waits until one more turn may run and makes it the turn of its place: stopTurn ends the context.
+func (b *Bridge) takePlace(ctx context.Context, p Place) (turn context.Context, ended func(), err error) {
+	select {
+	case b.slots <- struct{}{}:
+	case <-ctx.Done():
+		return nil, nil, ctx.Err()
+	}
+	turn, cancel := context.WithCancelCause(ctx)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.turns[p] = cancel
-	return ctx, func() {
+	return turn, func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		delete(b.turns, p)
 		cancel(nil)
-	}
+		<-b.slots
+	}, nil
 }

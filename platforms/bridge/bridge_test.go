@@ -3,6 +3,7 @@ package bridge_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -58,6 +59,31 @@ func TestAnApprovedCallRunsOnceAndTheReplyFollows(t *testing.T) {
 			t.Errorf("deploy ran %d times, want once", len(w.ran))
 		}
 	})
+}
+
+func TestTheStatusTellsThatADecisionIsWaitedFor(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.start()
+		w.say("ada", "deploy web")
+		w.sees("Approval needed")
+		if got := w.statuses(); !slices.Equal(got, []platforms.Status{platforms.Waiting}) {
+			t.Errorf("got statuses %v while the request waits, want waiting", got)
+		}
+		w.press("grace", "approve")
+		w.sees("Approved", "it is up")
+		if got := w.statuses(); !slices.Equal(got, []platforms.Status{platforms.Waiting, platforms.Idle}) {
+			t.Errorf("got statuses %v after the decision, want waiting and idle", got)
+		}
+	})
+}
+
+// statuses are what the bot said it was doing, in order.
+func (w *world) statuses() []platforms.Status {
+	var said []platforms.Status
+	for _, s := range w.place.Statuses() {
+		said = append(said, s.Status)
+	}
+	return said
 }
 
 func TestADecisionSurvivesARestart(t *testing.T) {

@@ -171,7 +171,7 @@ func (b *Bridge) cancelAll(ctx context.Context, p Place, by approvals.Actor, rea
 func (b *Bridge) expire(ctx context.Context) {
 	for ctx.Err() == nil {
 		next, err := b.expireDue(ctx)
-		if err != nil {
+		if err != nil && ctx.Err() == nil {
 			b.Logger.Warn("requests could not be looked through for expiry", "error", err)
 			next = b.Now().Add(maxPause)
 		}

@@ -55,8 +55,21 @@ func (in Inbox) Accept(ctx context.Context, d platforms.Delivery) error {
 	return nil
 }
 
-// takeEntry works on the first entry of a lane.
+// takeEntry works on the first entry of a lane. A turn's place is taken before the entry is read: what changes the entry
+// until then is still seen, what comes later finds the turn under way.
 func (b *Bridge) takeEntry(ctx context.Context, l Lane) (more bool, err error) {
+	work := ctx
+	if !l.Urgent {
+		turn, ended, err := b.takePlace(ctx, l.Place)
+		if err != nil {
+			return false, err
+		}
+		defer ended()
+		if b.inbox.isClosed() { // it waited for its turn, and now none is to begin any more
+			return false, nil
+		}
+		work = turn
+	}
 	var e *Entry
 	err = b.Store.View(ctx, func(tx Tx) (err error) {
 		e, err = tx.FirstEntry(l)
@@ -65,18 +78,7 @@ func (b *Bridge) takeEntry(ctx context.Context, l Lane) (more bool, err error) {
 	if err != nil || e == nil {
 		return false, err
 	}
-	if !l.Urgent {
-		select {
-		case b.slots <- struct{}{}:
-			defer func() { <-b.slots }()
-		case <-ctx.Done():
-			return false, ctx.Err()
-		}
-		if b.inbox.isClosed() { // it waited for its turn, and now none is to begin any more
-			return false, nil
-		}
-	}
-	err = b.workOn(ctx, *e)
+	err = b.workOn(work, *e)
 	if err != nil && ctx.Err() == nil {
 		b.Logger.Warn("an entry of the inbox could not be worked on; it is tried again",
 			"platform", l.Platform, "turn", e.Turn, "error", err)
@@ -122,11 +124,11 @@ func (b *Bridge) workOn(ctx context.Context, e Entry) (err error) {
 
 // done ends an entry that leads to nothing durable.
 func (b *Bridge) done(ctx context.Context, e Entry) error {
-	return b.Store.Update(ctx, func(tx Tx) error { return tx.DeleteEntry(e) })
+	return b.Store.Update(context.WithoutCancel(ctx), func(tx Tx) error { return tx.DeleteEntry(e) })
 }
 
 func (b *Bridge) setAside(ctx context.Context, e Entry, why string) error {
-	return b.Store.Update(ctx, func(tx Tx) error { return tx.SetAside(e, why) })
+	return b.Store.Update(context.WithoutCancel(ctx), func(tx Tx) error { return tx.SetAside(e, why) })
 }
 
 // edited changes what a waiting message reads. One whose turn has begun stays as it was taken up.

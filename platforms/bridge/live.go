@@ -40,13 +40,16 @@ type live struct {
 	fresh chan struct{}
 }
 
-// watch begins to show a turn.
+// watch begins to show a turn. end must be called.
 func (b *Bridge) watch(ctx context.Context, t *turn, to platforms.User) *live {
 	ctx, stop := context.WithCancel(ctx)
 	l := &live{bridge: b, turn: t, to: to, stop: stop, shown: t.entry.Shown, done: make(chan struct{}), fresh: make(chan struct{}, 1)}
 	go func() {
 		defer close(l.done)
+		var working sync.WaitGroup
+		working.Go(func() { l.showWorking(ctx) })
 		l.run(ctx)
+		working.Wait()
 	}()
 	return l
 }
@@ -82,12 +85,6 @@ func (l *live) end() platforms.MessageRef {
 }
 
 func (l *live) run(ctx context.Context) {
-	var working sync.WaitGroup
-	defer working.Wait()
-	status, ended := context.WithCancel(ctx)
-	defer ended()
-	working.Go(func() { l.showStatus(status) })
-
 	select {
 	case <-l.fresh:
 	case <-ctx.Done():
@@ -97,35 +94,76 @@ func (l *live) run(ctx context.Context) {
 	if ctx.Err() != nil || l.shown != "" || !l.bridge.outbox.idle(l.turn.place) { // earlier replies come first
 		return
 	}
+	if l.bridge.recovered(l.turn.entry) && l.begun(ctx) {
+		return
+	}
 	if l.stream(ctx) {
 		return
 	}
 	l.grow(ctx)
 }
 
-// showStatus says that the bot is working, once that has taken a while, and takes it back at the end.
-func (l *live) showStatus(ctx context.Context) {
+// begun reports whether an earlier process began to show the answer, or may have. Then nothing is shown before the whole.
+func (l *live) begun(ctx context.Context) bool {
+	ref, err := l.bridge.begun(ctx, l.turn.place, l.mark())
+	if err != nil {
+		l.failed("look for an answer that was begun", err)
+		return true
+	}
+	if ref != "" {
+		l.keep(ctx, ref)
+	}
+	return ref != ""
+}
+
+// showWorking says that the bot is working, once that has taken a while. How the turn leaves the conversation is said by a
+// delivery behind its replies.
+func (l *live) showWorking(ctx context.Context) {
 	setter, ok := l.turn.adapter.(platforms.StatusSetter)
 	if !ok {
 		return
 	}
 	rest(ctx, statusAfter)
-	began := ctx.Err() == nil
-	if began {
-		l.setStatus(ctx, setter, platforms.Working)
-		<-ctx.Done()
+	if ctx.Err() != nil {
+		return
 	}
-	if began || l.bridge.recovered(l.turn.entry) {
-		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
-		defer cancel()
-		l.setStatus(end, setter, platforms.Idle)
+	l.turn.working = true
+	if err := setter.SetStatus(ctx, l.turn.place.Conversation, l.turn.asked, platforms.Working); err != nil && ctx.Err() == nil {
+		l.bridge.Logger.Debug("a status could not be shown", "platform", l.turn.place.Platform, "error", err)
 	}
 }
 
-func (l *live) setStatus(ctx context.Context, setter platforms.StatusSetter, s platforms.Status) {
-	if err := setter.SetStatus(ctx, l.turn.place.Conversation, l.turn.asked, s); err != nil && ctx.Err() == nil {
-		l.bridge.Logger.Debug("a status could not be shown", "platform", l.turn.place.Platform, "error", err)
+// withdraw takes back what people were shown of a turn that was interrupted and is tried again.
+func (b *Bridge) withdraw(t *turn) {
+	if !t.working {
+		return
 	}
+	d := Delivery{Place: t.place, Status: platforms.Idle, Asked: t.asked}
+	b.background.Go(func() { _ = b.showStatus(b.workContext(), d) }) // if it fails, the next try of the turn sees to it
+}
+
+// showStatus performs the delivery of a status. It is help: only what may soon go away is an error.
+func (b *Bridge) showStatus(ctx context.Context, d Delivery) error {
+	setter, ok := b.adapters[d.Place.Platform].(platforms.StatusSetter)
+	if !ok {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	err := setter.SetStatus(ctx, d.Place.Conversation, d.Asked, d.Status)
+	if err == nil {
+		return nil
+	}
+	switch platforms.FailureOf(err) {
+	case platforms.SlowDown, platforms.Unreachable:
+		return err
+	case platforms.Unknown:
+		if !b.mayHaveSent(d) {
+			return err
+		}
+	}
+	b.Logger.Debug("a status could not be shown", "platform", d.Place.Platform, "error", err)
+	return nil
 }
 
 func (l *live) mark() string { return markOf(l.turn.entry.Turn + "/0") }

@@ -35,6 +35,9 @@ func (b *Bridge) takeDelivery(ctx context.Context, p Place) (more bool, err erro
 // first.
 func (b *Bridge) send(ctx context.Context, d Delivery, req *approvals.Request) (platforms.MessageRef, error) {
 	a := b.adapters[d.Place.Platform]
+	if d.Status != "" {
+		return "", b.showStatus(ctx, d)
+	}
 	if d.Change {
 		ref := cardOf(req, d.Place)
 		if ref == "" {
@@ -42,15 +45,17 @@ func (b *Bridge) send(ctx context.Context, d Delivery, req *approvals.Request) (
 		}
 		d.Replaces = ref
 	}
-	if d.Replaces == "" && (d.Growing || b.mayHaveSent(d)) {
-		found, err := find(ctx, a, d)
+	if d.Replaces == "" && d.Growing {
+		begun, err := b.begun(ctx, d.Place, d.Mark())
 		if err != nil {
 			return "", err
 		}
-		if found != "" && !d.Growing {
-			return found, nil
+		d.Replaces = begun
+	} else if d.Replaces == "" && b.mayHaveSent(d) {
+		found, err := find(ctx, a, d.Place.Conversation, d.Mark())
+		if err != nil || found != "" {
+			return found, err
 		}
-		d.Replaces = found
 	}
 	if d.Replaces == "" {
 		return a.Post(ctx, d.Place.Conversation, d.Mark(), d.Part)
@@ -62,12 +67,35 @@ func (b *Bridge) send(ctx context.Context, d Delivery, req *approvals.Request) (
 	return d.Replaces, err
 }
 
-func find(ctx context.Context, a platforms.Adapter, d Delivery) (platforms.MessageRef, error) {
+func find(ctx context.Context, a platforms.Adapter, in platforms.Conversation, mark string) (platforms.MessageRef, error) {
 	finder, ok := a.(platforms.Finder)
 	if !ok || a.Capabilities().Idempotent {
 		return "", nil
 	}
-	return finder.Find(ctx, d.Place.Conversation, d.Mark())
+	return finder.Find(ctx, in, mark)
+}
+
+// begun finds the message in which an earlier process began to show an answer, if it did not live to remember it: by its
+// mark or, since a stream has none before its end, as a stream that nobody closed.
+func (b *Bridge) begun(ctx context.Context, p Place, mark string) (platforms.MessageRef, error) {
+	a := b.adapters[p.Platform]
+	found, err := find(ctx, a, p.Conversation, mark)
+	finder, ok := a.(platforms.StreamFinder)
+	if err != nil || found != "" || !ok {
+		return found, err
+	}
+	var last platforms.MessageRef
+	err = b.Store.View(ctx, func(tx Tx) error {
+		c, err := tx.Conversation(p.Platform, p.Conversation)
+		if c != nil {
+			last = c.Last
+		}
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	return finder.FindStream(ctx, p.Conversation, last)
 }
 
 func cardOf(req *approvals.Request, p Place) platforms.MessageRef {
@@ -82,10 +110,15 @@ func cardOf(req *approvals.Request, p Place) platforms.MessageRef {
 	return ""
 }
 
-// sent ends a delivery, and keeps where a card is.
+// sent ends a delivery, and keeps where it is.
 func (b *Bridge) sent(ctx context.Context, d Delivery, ref platforms.MessageRef) error {
 	b.forget(d)
 	return b.Store.Update(context.WithoutCancel(ctx), func(tx Tx) error {
+		if !d.Change && d.Status == "" {
+			if err := delivered(tx, d.Place, ref); err != nil {
+				return err
+			}
+		}
 		if d.CardOf != "" && !d.Change {
 			if err := b.cardShown(tx, d, ref); err != nil {
 				return err
@@ -93,6 +126,15 @@ func (b *Bridge) sent(ctx context.Context, d Delivery, ref platforms.MessageRef)
 		}
 		return tx.DeleteDelivery(d)
 	})
+}
+
+func delivered(tx Tx, p Place, ref platforms.MessageRef) error {
+	c, err := tx.Conversation(p.Platform, p.Conversation)
+	if err != nil || c == nil {
+		return err
+	}
+	c.Last = ref
+	return tx.PutConversation(*c)
 }
 
 func (b *Bridge) cardShown(tx Tx, d Delivery, ref platforms.MessageRef) error {

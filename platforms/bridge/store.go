@@ -101,6 +101,9 @@ type Delivery struct {
 	Change   bool                 `json:"change,omitempty"`
 	// Growing: an earlier process may have begun to show this as a growing message with the same mark.
 	Growing bool `json:"growing,omitempty"`
+	// Status is shown instead of a message, for the message that asked, if one is known.
+	Status platforms.Status     `json:"status,omitempty"`
+	Asked  platforms.MessageRef `json:"asked,omitempty"`
 }
 
 // Mark is the idempotency mark: 20 lower-case letters and digits.
@@ -115,6 +118,8 @@ func markOf(id string) string {
 type Conversation struct {
 	Place     Place     `json:"place"`
 	CreatedAt time.Time `json:"created_at"`
+	// Last is the newest message that was delivered here. What a dead process had begun to say stands after it.
+	Last platforms.MessageRef `json:"last,omitempty"`
 	// Asked are the messages whose turns wait for a decision, by request.
 	Asked map[approvals.ID]platforms.MessageRef `json:"asked,omitempty"`
 }

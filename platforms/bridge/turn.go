@@ -23,6 +23,7 @@ type turn struct {
 	asked   platforms.MessageRef // the message that asked, empty if none is known
 	request *approvals.Request   // whose decision this turn brings, if it does
 	shown   platforms.MessageRef // a growing message that shows the answer so far
+	working bool                 // people were shown that it is under way
 }
 
 // message runs the turn of a message that is for us.
@@ -42,11 +43,9 @@ func (b *Bridge) message(ctx context.Context, e Entry, m platforms.Message) erro
 	if strings.TrimSpace(m.Text) == "" && len(m.Files) == 0 {
 		return b.say(ctx, t, "I am here. Write what you would like to know or have done.")
 	}
-	turnCtx, ended := b.turnContext(ctx, place)
-	defer ended()
-	message := b.compose(turnCtx, t.adapter, m)
-	live := b.watch(turnCtx, t, m.From)
-	out := b.Chat.Send(turnCtx, place.Session(), message, chat.SendOptions{TurnID: e.Turn, OnEmit: live.emit})
+	message := b.compose(ctx, t.adapter, m)
+	live := b.watch(ctx, t, m.From)
+	out := b.Chat.Send(ctx, place.Session(), message, chat.SendOptions{TurnID: e.Turn, OnEmit: live.emit})
 	t.shown = live.end()
 	return b.settle(ctx, t, out)
 }
@@ -97,9 +96,7 @@ func (b *Bridge) resume(ctx context.Context, e Entry) error {
 	if conv != nil {
 		t.asked = conv.Asked[req.ID]
 	}
-	turnCtx, ended := b.turnContext(ctx, t.place)
-	defer ended()
-	live := b.watch(turnCtx, t, platforms.User{ID: platforms.UserID(req.Requester.Principal.User), Name: req.Requester.Name})
+	live := b.watch(ctx, t, platforms.User{ID: platforms.UserID(req.Requester.Principal.User), Name: req.Requester.Name})
 	settled := false
 	unsubscribe := b.Chat.Subscribe(req.SessionID, func(_ context.Context, out chat.TurnOutcome) error {
 		settled = true
@@ -107,12 +104,13 @@ func (b *Bridge) resume(ctx context.Context, e Entry) error {
 		return b.settle(ctx, t, out)
 	})
 	defer unsubscribe()
-	out, err := b.Chat.Signal(turnCtx, chat.Signal{
+	out, err := b.Chat.Signal(ctx, chat.Signal{
 		InvocationID: req.InvocationID, SessionID: req.SessionID, TurnID: e.Turn,
 		Payload: map[string]json.RawMessage{"decision": payload}, OnEmit: live.emit,
 	})
 	live.end()
 	if err == nil && !settled {
+		b.withdraw(t)
 		err = errInterrupted(out)
 	}
 	return err
@@ -132,6 +130,7 @@ func notEnded(out chat.TurnOutcome) bool {
 // It is a function of the recorded outcome, so after a crash it does the same again.
 func (b *Bridge) settle(ctx context.Context, t *turn, out chat.TurnOutcome) error {
 	if notEnded(out) {
+		b.withdraw(t)
 		return errInterrupted(out)
 	}
 	ctx = context.WithoutCancel(ctx)
@@ -147,6 +146,9 @@ func (b *Bridge) settle(ctx context.Context, t *turn, out chat.TurnOutcome) erro
 			if err := b.openRequest(tx, *req); err != nil {
 				return err
 			}
+		}
+		if err := b.leave(tx, t, req != nil && req.Deadlock() == ""); err != nil {
+			return err
 		}
 		return tx.DeleteEntry(t.entry)
 	})
@@ -172,6 +174,9 @@ func (b *Bridge) reading(ctx context.Context, t *turn, out chat.TurnOutcome) ([]
 		return []string{text}, nil
 	case graph.Suspended:
 		req, err := b.requestFor(ctx, t, out)
+		if req != nil && t.shown != "" && req.Reason != "" { // what was shown growing is told to its end
+			return []string{req.Reason}, req
+		}
 		if req != nil {
 			return nil, req
 		}
@@ -246,9 +251,24 @@ func (b *Bridge) reply(tx Tx, t *turn, texts []string) error {
 	return nil
 }
 
+// leave puts a status behind the replies: how the turn leaves the conversation. Nothing is said where nothing was shown.
+func (b *Bridge) leave(tx Tx, t *turn, waits bool) error {
+	if _, ok := t.adapter.(platforms.StatusSetter); !ok {
+		return nil
+	}
+	if !t.working && !waits && t.request == nil && !b.recovered(t.entry) {
+		return nil
+	}
+	d := Delivery{Place: t.place, At: b.Now().UTC(), ID: t.entry.Turn + "/status", Status: platforms.Idle, Asked: t.asked}
+	if waits {
+		d.Status = platforms.Waiting
+	}
+	return tx.AddDelivery(&d)
+}
+
 // say answers an entry with a text of the bridge's own, without a turn.
 func (b *Bridge) say(ctx context.Context, t *turn, text string) error {
-	err := b.Store.Update(ctx, func(tx Tx) error {
+	err := b.Store.Update(context.WithoutCancel(ctx), func(tx Tx) error {
 		return errors.Join(b.reply(tx, t, []string{text}), tx.DeleteEntry(t.entry))
 	})
 	if err == nil {

@@ -73,6 +73,7 @@ var (
 	_ platforms.ModalOpener  = (*Adapter)(nil)
 	_ platforms.StatusSetter = (*Adapter)(nil)
 	_ platforms.Streamer     = (*Adapter)(nil)
+	_ platforms.StreamFinder = (*Adapter)(nil)
 	_ platforms.Fetcher      = (*Adapter)(nil)
 	_ platforms.Grouper      = (*Adapter)(nil)
 	_ platforms.Directory    = (*Adapter)(nil)

@@ -138,62 +138,106 @@ const (
 // Find looks for the mark among our own messages of the last 7 days in the thread, or in the direct message. Where there
 // are more messages than 10,000 it fails as Unknown, code "too_many_messages", rather than call the mark absent.
 func (a *Adapter) Find(ctx context.Context, in platforms.Conversation, mark string) (platforms.MessageRef, error) {
+	oldest := strconv.FormatInt(a.now().Add(-findWithin).Unix(), 10) + ".000000"
+	var found platforms.MessageRef
+	err := a.eachOwn(ctx, in, oldest, func(ref platforms.MessageRef, m own) bool {
+		if m.mark() == mark {
+			found = ref
+		}
+		return found == ""
+	})
+	return found, err
+}
+
+// FindStream looks for a message of ours in the thread without a mark. Every part bears one, a stream only when it was
+// closed.
+func (a *Adapter) FindStream(ctx context.Context, in platforms.Conversation, after platforms.MessageRef) (platforms.MessageRef, error) {
+	oldest := strconv.FormatInt(a.now().Add(-findWithin).Unix(), 10) + ".000000"
+	if after != "" {
+		_, ts, err := parseRef(after)
+		if err != nil {
+			return "", failed("find", platforms.Refused, "no_message")
+		}
+		oldest = ts
+	}
 	where, err := parseConversation(in)
 	if err != nil {
 		return "", failed("find", platforms.Refused, "no_conversation")
+	}
+	if where.Thread == "" { // where there are no streams
+		return "", nil
+	}
+	var found platforms.MessageRef
+	err = a.eachOwn(ctx, in, oldest, func(ref platforms.MessageRef, m own) bool {
+		// Slack names the parent of a thread whatever its age.
+		if m.mark() == "" && m.TS > oldest && m.TS != where.Thread {
+			found = ref
+		}
+		return true
+	})
+	return found, err
+}
+
+// eachOwn calls fn for our own messages of a conversation that are newer than oldest, until it returns false.
+func (a *Adapter) eachOwn(ctx context.Context, in platforms.Conversation, oldest string, fn func(platforms.MessageRef, own) bool) error {
+	where, err := parseConversation(in)
+	if err != nil {
+		return failed("find", platforms.Refused, "no_conversation")
 	}
 	method := "conversations.history"
 	args := url.Values{
 		"channel":              {where.Channel},
 		"include_all_metadata": {"true"},
 		"limit":                {strconv.Itoa(findPage)},
-		"oldest":               {strconv.FormatInt(a.now().Add(-findWithin).Unix(), 10) + ".000000"},
+		"oldest":               {oldest},
 	}
 	if where.Thread != "" {
 		method = "conversations.replies"
 		args.Set("ts", where.Thread)
 	}
+	self := a.self.Load()
 	for range findPages {
 		var p page
 		if err := a.lookUp(ctx, method, args, &p); err != nil {
-			return "", err
+			return err
 		}
-		if ts := p.find(mark, a.self.Load()); ts != "" {
-			return messageRef(where.Channel, ts), nil
+		for _, m := range p.Messages {
+			// Others can write the same metadata; theirs do not count.
+			if (self == nil || self.own(m.posted)) && !fn(messageRef(where.Channel, m.TS), m) {
+				return nil
+			}
 		}
 		if p.Next.Cursor == "" {
-			return "", nil
+			return nil
 		}
 		args.Set("cursor", p.Next.Cursor)
 	}
-	return "", failed(method, platforms.Unknown, "too_many_messages")
+	return failed(method, platforms.Unknown, "too_many_messages")
 }
 
 // page is a page of conversations.history or conversations.replies.
 type page struct {
-	Messages []struct {
-		posted
-		Metadata struct {
-			EventType    string `json:"event_type"`
-			EventPayload struct {
-				Mark string `json:"mark"`
-			} `json:"event_payload"`
-		} `json:"metadata"`
-	} `json:"messages"`
-	Next struct {
+	Messages []own `json:"messages"`
+	Next     struct {
 		Cursor string `json:"next_cursor"`
 	} `json:"response_metadata"`
 }
 
-// find returns the ts of our own message with the mark. Others can write the same metadata; theirs do not count.
-func (p page) find(mark string, self *identity) string {
-	for _, m := range p.Messages {
-		if m.Metadata.EventType != markEvent || m.Metadata.EventPayload.Mark != mark {
-			continue
-		}
-		if self == nil || self.own(m.posted) {
-			return m.TS
-		}
+// own is a message with its metadata.
+type own struct {
+	posted
+	Metadata struct {
+		EventType    string `json:"event_type"`
+		EventPayload struct {
+			Mark string `json:"mark"`
+		} `json:"event_payload"`
+	} `json:"metadata"`
+}
+
+// mark is what a part bears; "" if it is none of ours.
+func (m own) mark() string {
+	if m.Metadata.EventType != markEvent {
+		return ""
 	}
-	return ""
+	return m.Metadata.EventPayload.Mark
 }

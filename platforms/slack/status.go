@@ -43,7 +43,7 @@ func notGranted(err error) bool {
 }
 
 // sessionStatus is the status of an agent session: suspended while a person must decide, never processing without work
-//.
+// .
 func sessionStatus(s platforms.Status) string {
 	switch s {
 	case platforms.Working:

@@ -436,3 +436,42 @@ func TestQuietChannelsAreForgotten(t *testing.T) {
 		}
 	})
 }
+
+func TestAStreamThatNobodyClosedIsFound(t *testing.T) {
+	w := newWorld(t, setup{})
+	root := w.say("UALICE", "CGENERAL", "", "hello")
+	open := func(mark string) platforms.Stream {
+		t.Helper()
+		s, err := w.a.OpenStream(t.Context(), thread(root), alice, mark)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	expect := func(after, want platforms.MessageRef) {
+		t.Helper()
+		got, err := w.a.FindStream(t.Context(), thread(root), after)
+		if err != nil || got != want {
+			t.Errorf("after %q: got %q, %v, want %q", after, got, err, want)
+		}
+	}
+	posted := w.post(thread(root), "m1", "an answer")
+	closed := open("m2")
+	if _, err := closed.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	expect("", "")
+	left := open("m3").Ref()
+	w.say("UALICE", "CGENERAL", root, "anybody there?")
+	expect("", left)
+	expect(posted, left)
+	expect(closed.Ref(), left)
+	expect(left, "")
+	if err := w.a.Edit(t.Context(), left, partOf("the whole answer")); err != nil {
+		t.Fatal(err)
+	}
+	expect(closed.Ref(), left) // its words changed; who knows that it is done asks for what came after
+	if got, err := w.a.FindStream(t.Context(), "T0TWIN/DALICE", ""); got != "" || err != nil {
+		t.Errorf("in a plain direct message: got %q, %v, want nothing", got, err)
+	}
+}
