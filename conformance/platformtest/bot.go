@@ -83,6 +83,13 @@ func (b *Bot) ready(ctx context.Context, of *bridge.Bridge) error {
 	return nil
 }
 
+// Wait waits until the bot has ended by itself, because nobody can say anything any more.
+func (b *Bot) Wait() error {
+	err := <-b.ended
+	b.die()
+	return err
+}
+
 // Stop ends the bot as SIGTERM does and waits for it.
 func (b *Bot) Stop() error {
 	b.stop()

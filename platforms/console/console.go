@@ -51,8 +51,8 @@ type line struct {
 	At   time.Time `json:"at"`
 }
 
-// Run reads lines until the input or ctx ends; both are a good end. A read from a terminal cannot be interrupted, so its goroutine ends only
-// with the next line; there is one in a process.
+// Run reads lines until the input or ctx ends; both are a good end. A read from a terminal cannot be interrupted, so its
+// goroutine ends only with the next line; there is one in a process.
 func (a *Adapter) Run(ctx context.Context, inbox platforms.Inbox) error {
 	lines := make(chan string)
 	failed := make(chan error, 1)
