@@ -310,7 +310,7 @@ func (b *Bridge) submission(ctx context.Context, e Entry, s platforms.Submission
 
 // tell answers a person: to them alone where that is possible, otherwise in the conversation.
 func (b *Bridge) tell(ctx context.Context, e Entry, reply platforms.Reply, text string) {
-	if len(reply) > 0 {
+	if b.canNotify(e, reply) {
 		b.notify(ctx, e, reply, text)
 		return
 	}
@@ -321,6 +321,12 @@ func (b *Bridge) tell(ctx context.Context, e Entry, reply platforms.Reply, text 
 		return
 	}
 	b.wakePlace(t.place)
+}
+
+// canNotify reports whether the person behind a reply can be told alone.
+func (b *Bridge) canNotify(e Entry, reply platforms.Reply) bool {
+	_, ok := b.adapters[e.Lane.Platform].(platforms.Notifier)
+	return ok && len(reply) > 0
 }
 
 // notify shows a line to one person. It is help, not record: if it fails, that is logged and no more.

@@ -44,7 +44,7 @@ func (b *Bridge) answer(ctx context.Context, e Entry, reply platforms.Reply, tex
 	if err != nil {
 		return err
 	}
-	if len(reply) > 0 {
+	if b.canNotify(e, reply) {
 		b.notify(ctx, e, reply, text)
 		return b.done(ctx, e)
 	}

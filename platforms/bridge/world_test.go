@@ -36,6 +36,9 @@ type world struct {
 	policy   approvals.Policy
 	ran      []string // approvals under which deploy ran
 
+	// change makes another adapter of the fake's. Nil: it stays as it is.
+	change func(*fake.Adapter) platforms.Adapter
+
 	kill  context.CancelFunc
 	ended chan struct{}
 }
@@ -53,7 +56,10 @@ func newWorld(t *testing.T) *world {
 // start brings the bot up.
 func (w *world) start() {
 	w.t.Helper()
-	adapter := w.place.Connect()
+	var adapter platforms.Adapter = w.place.Connect()
+	if w.change != nil {
+		adapter = w.change(w.place.Connect())
+	}
 	records := store.NewRecords(w.kv)
 	a, err := agent.New(agent.Options{Provider: w.provider, Tools: []agent.Tool{w.deploy(), timeTool()},
 		NewID: func() string { return string(approvals.NewID(rand.Reader)) }})
