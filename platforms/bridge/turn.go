@@ -178,9 +178,6 @@ func (b *Bridge) reading(ctx context.Context, t *turn, out chat.TurnOutcome) ([]
 		return []string{text}, nil
 	case graph.Suspended:
 		req, err := b.requestFor(ctx, t, out)
-		if req != nil && t.shown != "" && req.Reason != "" { // what was shown growing is told to its end
-			return []string{req.Reason}, req
-		}
 		if req != nil {
 			return nil, req
 		}
