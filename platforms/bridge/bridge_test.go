@@ -326,3 +326,16 @@ func TestAGrowingAnswerBecomesTheWholeOne(t *testing.T) {
 		w.sees("The first half, the second.")
 	})
 }
+
+// A card that the platform did not take used to become a sentence without buttons, and its request waited for nobody.
+func TestARequestWhoseCardIsNotTakenIsCancelled(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.place.FailPosts(&platforms.Error{Failure: platforms.Malformed, Op: "fake: post"})
+		w.start()
+		w.say("ada", "deploy web")
+		w.sees("cancelled")
+		if len(w.ran) != 0 {
+			t.Errorf("deploy ran %d times, want never", len(w.ran))
+		}
+	})
+}

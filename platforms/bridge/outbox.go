@@ -180,12 +180,12 @@ func (b *Bridge) notSent(ctx context.Context, d Delivery, err error) error {
 }
 
 // plainer replaces a message that the platform does not take by one that says so; if that one is not taken, it is
-// dropped.
+// dropped. So is a card: without its buttons and facts it would not be one.
 func (b *Bridge) plainer(ctx context.Context, d Delivery) error {
 	parts := b.adapters[d.Place.Platform].Render(platforms.Content{
 		Markdown: "A part of the answer cannot be shown here: the platform did not accept its form.",
 	})
-	if string(d.Part) == string(parts[0]) {
+	if string(d.Part) == string(parts[0]) || d.CardOf != "" && !d.Change {
 		return b.dropped(ctx, d)
 	}
 	plain := d
