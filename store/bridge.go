@@ -15,6 +15,7 @@ const (
 	kindKnown        kind = 'k' // platform, key
 	kindEntry        kind = 'n' // platform, conversation, urgent, seq
 	kindAside        kind = 'x' // seq
+	kindParked       kind = 'w' // platform, conversation, seq
 	kindDelivery     kind = 'o' // platform, conversation, seq
 	kindConversation kind = 'c' // platform, conversation
 	kindRequest      kind = 'r' // request id
@@ -109,6 +110,23 @@ func (t bridgeTx) SetAside(e bridge.Entry, why string) error {
 	}
 	return t.DeleteEntry(e)
 }
+
+func parkedKey(e bridge.Entry) []byte {
+	return appendIndex(placePrefix(kindParked, e.Lane.Place), e.Seq)
+}
+
+func (t bridgeTx) Park(e bridge.Entry) error {
+	if err := put(t.tx, parkedKey(e), e); err != nil {
+		return err
+	}
+	return t.DeleteEntry(e)
+}
+
+func (t bridgeTx) Parked(p bridge.Place) ([]bridge.Entry, error) {
+	return collect[bridge.Entry](t.tx, placePrefix(kindParked, p))
+}
+
+func (t bridgeTx) DropParked(e bridge.Entry) error { return t.tx.Delete(parkedKey(e)) }
 
 func (t bridgeTx) Lanes() ([]bridge.Lane, error) {
 	var lanes []bridge.Lane
@@ -293,4 +311,22 @@ func (r *Records) ForgetKeys(ctx context.Context, before time.Time) (int, error)
 		}
 		return nil
 	})
+}
+
+// ForgetParked removes entries that were parked before the given time and returns how many: nobody called the bot to where
+// they were said.
+func (r *Records) ForgetParked(ctx context.Context, before time.Time) (int, error) {
+	n := 0
+	err := r.kv.Update(ctx, func(tx Tx) error {
+		n = 0
+		parked, err := collect[bridge.Entry](tx, []byte{byte(kindParked)})
+		for _, e := range parked {
+			if err == nil && e.At.Before(before) {
+				n++
+				err = bridgeTx{tx}.DropParked(e)
+			}
+		}
+		return err
+	})
+	return n, err
 }

@@ -116,6 +116,9 @@ func newLogger(s settings, w io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, o))
 }
 
+// parkedFor is how long a mention may come after what was said behind it: longer than platforms send again.
+const parkedFor = 30 * time.Minute
+
 // housekeeping forgets, every hour until ctx ends, the marks by which repeated deliveries and turns are recognised: a
 // platform repeats within a day, a week is kept.
 func (b *bot) housekeeping(ctx context.Context) {
@@ -126,6 +129,9 @@ func (b *bot) housekeeping(ctx context.Context) {
 		before := time.Now().Add(-week)
 		if _, err := b.records.ForgetKeys(ctx, before); err != nil {
 			b.logger.Warn("old marks could not be forgotten", "error", err)
+		}
+		if _, err := b.records.ForgetParked(ctx, time.Now().Add(-parkedFor)); err != nil {
+			b.logger.Warn("old talk could not be forgotten", "error", err)
 		}
 		if _, err := b.records.ForgetInvocations(ctx, before); err != nil {
 			b.logger.Warn("old turns could not be forgotten", "error", err)

@@ -339,3 +339,31 @@ func TestARequestWhoseCardIsNotTakenIsCancelled(t *testing.T) {
 		}
 	})
 }
+
+// A mention that had to be sent again used to find its follow-ups gone: they had come first, to a place that the bot did
+// not know.
+func TestAFollowUpThatOvertakesTheMentionIsAnsweredAfterIt(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.provider = echo.New(0)
+		w.start()
+		mentioned := time.Now()
+		time.Sleep(time.Second)
+		w.place.Say(user("ada"), room, platforms.Ambient, "and the second")
+		w.sees()
+		w.stop()
+		w.start()
+		w.place.SaidAt(mentioned, user("ada"), room, platforms.Mentioned, "the first")
+		w.sees("echo: the first", "echo: and the second")
+	})
+}
+
+func TestTalkBeforeTheMentionIsNotAnswered(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.provider = echo.New(0)
+		w.start()
+		w.place.Say(user("ada"), room, platforms.Ambient, "shall we ask it?")
+		time.Sleep(time.Second)
+		w.say("ada", "hello")
+		w.sees("echo: hello")
+	})
+}

@@ -32,6 +32,11 @@ type Tx interface {
 	Entries(l Lane) ([]Entry, error)
 	// SetAside keeps an entry that cannot be worked on, out of its lane, with the reason.
 	SetAside(e Entry, why string) error
+	// Park keeps an entry out of its lane until the bot talks in its place; Parked are those of a place, in order, and
+	// DropParked ends one.
+	Park(e Entry) error
+	Parked(p Place) ([]Entry, error)
+	DropParked(e Entry) error
 	// Lanes are those with entries.
 	Lanes() ([]Lane, error)
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/parley-chat/parley/approvals"
 	"github.com/parley-chat/parley/core/chat"
@@ -21,6 +22,7 @@ type turn struct {
 	adapter platforms.Adapter
 	asker   approvals.Actor
 	asked   platforms.MessageRef // the message that asked, empty if none is known
+	askedAt time.Time
 	request *approvals.Request   // whose decision this turn brings, if it does
 	shown   platforms.MessageRef // a growing message that shows the answer so far
 	unsure  bool                 // there may be such a message that this process does not know
@@ -34,10 +36,13 @@ func (b *Bridge) message(ctx context.Context, e Entry, m platforms.Message) erro
 	if err != nil {
 		return err
 	}
-	if !ours {
+	if !ours && m.From.Bot {
 		return b.done(ctx, e)
 	}
-	t := &turn{entry: e, place: place, adapter: b.adapters[place.Platform], asker: actor(place.Platform, m.From), asked: m.Ref}
+	if !ours {
+		return b.park(ctx, e)
+	}
+	t := &turn{entry: e, place: place, adapter: b.adapters[place.Platform], asker: actor(place.Platform, m.From), asked: m.Ref, askedAt: m.At}
 	if e.Edited != nil {
 		m.Text = *e.Edited
 	}
@@ -65,6 +70,27 @@ func (b *Bridge) isOurs(ctx context.Context, place Place, m platforms.Message) (
 		return err
 	})
 	return c != nil, err
+}
+
+// park keeps what was said to nobody where the bot does not talk. A follow-up may overtake the mention that calls the bot,
+// when that had to be sent again; it is answered then. Otherwise it is forgotten after a while.
+func (b *Bridge) park(ctx context.Context, e Entry) error {
+	return b.Store.Update(context.WithoutCancel(ctx), func(tx Tx) error { return tx.Park(e) })
+}
+
+// unpark puts what was said after the message that called the bot behind it. What was said before was not meant for it.
+func (b *Bridge) unpark(tx Tx, t *turn) error {
+	parked, err := tx.Parked(t.place)
+	for _, e := range parked {
+		if err != nil {
+			return err
+		}
+		err = tx.DropParked(e)
+		if m, ok := mustRead(t.adapter, e.Raw).(platforms.Message); err == nil && ok && m.At.After(t.askedAt) {
+			err = tx.PutEntry(e) // with its old number: before what came later
+		}
+	}
+	return err
 }
 
 // resume delivers a decision to the turn that waits for it. The reply comes through a listener, as for anybody who
@@ -216,6 +242,9 @@ func (b *Bridge) remember(tx Tx, t *turn, req *approvals.Request) error {
 	changed := c == nil
 	if c == nil {
 		c = &Conversation{Place: t.place, CreatedAt: b.Now().UTC()}
+		if err := b.unpark(tx, t); err != nil {
+			return err
+		}
 	}
 	if t.request != nil && c.Asked[t.request.ID] != "" {
 		delete(c.Asked, t.request.ID)
@@ -288,6 +317,11 @@ func (b *Bridge) leave(tx Tx, t *turn, waits bool) error {
 // say answers an entry with a text of the bridge's own, without a turn.
 func (b *Bridge) say(ctx context.Context, t *turn, text string) error {
 	err := b.Store.Update(context.WithoutCancel(ctx), func(tx Tx) error {
+		if t.asked != "" {
+			if err := b.remember(tx, t, nil); err != nil {
+				return err
+			}
+		}
 		return errors.Join(b.reply(tx, t, []string{text}), tx.DeleteEntry(t.entry))
 	})
 	if err == nil {

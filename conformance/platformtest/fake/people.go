@@ -1,6 +1,8 @@
 package fake
 
 import (
+	"time"
+
 	"slices"
 
 	"github.com/parley-chat/parley/platforms"
@@ -15,11 +17,16 @@ type File struct {
 // Say lets somebody say something in a conversation and delivers it: a mention twice, as two events of one message, as
 // some platforms do. The words stop, reset and their like are commands.
 func (p *Place) Say(from platforms.User, in platforms.Conversation, how platforms.Addressed, text string, files ...File) platforms.MessageRef {
+	return p.SaidAt(now(), from, in, how, text, files...)
+}
+
+// SaidAt is Say for a message whose delivery comes late: it was said at the given time.
+func (p *Place) SaidAt(at time.Time, from platforms.User, in platforms.Conversation, how platforms.Addressed, text string, files ...File) platforms.MessageRef {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	ref := p.newRef()
 	p.messages = append(p.messages, &Message{Ref: ref, In: in, From: from.ID, Shown: Shown{Text: text}})
-	m := platforms.Message{Conversation: in, Ref: ref, From: from, Addressed: how, Text: text, At: now()}
+	m := platforms.Message{Conversation: in, Ref: ref, From: from, Addressed: how, Text: text, At: at}
 	for _, f := range files {
 		token := string(ref) + "/" + f.Name
 		p.files[token] = f.Content
