@@ -133,7 +133,7 @@ func (r *run) resolve(v any) (string, error) {
 	if !isPlaceholder {
 		return text, nil
 	}
-	is := func(t *turn) bool { return false }
+	var is func(t *turn) bool
 	name, named := strings.CutSuffix(strings.TrimPrefix(phrase, "from "), " suspended outcome>")
 	switch {
 	case phrase == "from previous suspended outcome>":

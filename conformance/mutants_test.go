@@ -450,7 +450,6 @@ type fakeStore struct {
 	neverSuspended, noRunning, noSessionAtSuspend, noSave, saveFailures, autoSave bool
 	swallowLoad, replaceLists, noImages, oddBlocks, notCompleted                  bool
 	extra                                                                         string
-	session                                                                       string
 }
 
 func inStore(set func(s *fakeStore)) func(p *parts) {

@@ -63,7 +63,7 @@ func caseStores(backend string) (open func(context.Context) (store.KV, error), c
 			n++
 			return bolt.Open(ctx, filepath.Join(dir, fmt.Sprintf("%d.db", n)), bolt.Options{})
 		}
-		return open, func() { os.RemoveAll(dir) }, nil
+		return open, func() { _ = os.RemoveAll(dir) }, nil
 	default:
 		return nil, nil, usageError{fmt.Errorf("conformance: there is no back end %q: write memory or bolt", backend)}
 	}

@@ -49,7 +49,7 @@ type stage struct {
 	stdout io.Writer
 }
 
-func (st *stage) run(ctx context.Context) error {
+func (st *stage) run(ctx context.Context) (err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	hook, err := net.Listen("tcp", "127.0.0.1:0") // where the bot listens
@@ -57,7 +57,7 @@ func (st *stage) run(ctx context.Context) error {
 		return errors.Join(err, st.page.Close())
 	}
 	twin := slacktwin.New(slacktwin.Options{TeamName: "Playground", BotName: "Parley", BotUser: "UPARLEY", Agent: true})
-	defer twin.Close()
+	defer func() { err = errors.Join(err, twin.Close()) }()
 	api, err := twin.Listen("127.0.0.1:0")
 	if err != nil {
 		return errors.Join(err, st.page.Close(), hook.Close())
@@ -78,7 +78,7 @@ func (st *stage) run(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, st.page.Close(), hook.Close())
 	}
-	defer b.close()
+	defer func() { err = errors.Join(err, b.close()) }()
 
 	show := playground.New(playground.Options{Slack: twin, Approvers: []string{playground.Approver()}, Logger: st.logger})
 	server := &http.Server{Handler: show.Handler(), ReadHeaderTimeout: 10 * time.Second}

@@ -54,7 +54,7 @@ func (c Clause) Play(ctx context.Context, w World, logger *slog.Logger) error {
 	defer cancel()
 	s := NewScene(w, logger)
 	if err := c.Check(ctx, s); err != nil {
-		s.Close()
+		_ = s.Close() // what went wrong first is what counts
 		return err
 	}
 	return s.Close()

@@ -332,7 +332,7 @@ func (r *turn) step(ctx context.Context, name string) (Target, error) {
 		return Target{}, s
 	}
 	if err != nil {
-		failure := err.(*Error)
+		failure, _ := errors.AsType[*Error](err) // attempt returns no other
 		failure.Node, failure.Namespace = name, event.Namespace
 		if failure.State.schema == nil {
 			failure.State = r.state // an edge's failure has the state after its node

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 )
@@ -111,7 +112,7 @@ func (d delayed) Unwrap() error { return d.error }
 
 // later is the next pause: what the error asks for, else twice the last.
 func later(last time.Duration, err error) time.Duration {
-	if d, ok := err.(delayed); ok && d.after > 0 {
+	if d, ok := errors.AsType[delayed](err); ok && d.after > 0 {
 		return d.after
 	}
 	return min(max(2*last, 100*time.Millisecond), maxPause)

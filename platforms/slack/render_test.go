@@ -151,8 +151,9 @@ func TestAnotherRequestHasAnotherBlock(t *testing.T) {
 	id := func(value string) string {
 		return blockID([]platforms.Button{{Action: "approve", Value: value}})
 	}
-	if id("a") == id("b") || id("a") != id("a") {
-		t.Errorf("got %q and %q, want different and stable ids", id("a"), id("b"))
+	a, again, b := id("a"), id("a"), id("b")
+	if a == b || a != again {
+		t.Errorf("got %q, %q and %q, want a stable id and another one", a, again, b)
 	}
 }
 
