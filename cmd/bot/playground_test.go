@@ -42,6 +42,13 @@ func look(b *browsertest.Browser, name string) {
 	}
 }
 
+// cardIsThere waits for a card and for the status that follows it: its line moves the buttons, and a press must not miss
+// them.
+func cardIsThere(b *browsertest.Browser) {
+	b.WaitText("thread", "Approval needed")
+	b.WaitText("status", "waits for a decision")
+}
+
 // The way of a person through the playground, from the first hello to a decided approval: the real bot, over real HTTP.
 func TestAPersonTalksToTheBotAndAnotherOneApproves(t *testing.T) {
 	b := openPlayground(t)
@@ -53,17 +60,17 @@ func TestAPersonTalksToTheBotAndAnotherOneApproves(t *testing.T) {
 
 	b.Type("composer", "@Parley deploy web")
 	b.ClickTestID("send")
-	b.WaitText("thread", "Approval needed")
+	cardIsThere(b)
 	look(b, "2-card")
 
 	b.ClickTestID("person-" + playground.Linus)
-	b.WaitText("thread", "Approval needed")
+	cardIsThere(b)
 	b.ClickTestID("thread button-approve")
 	b.WaitText("thread ephemeral", "may not decide")
 	look(b, "3-refused")
 
 	b.ClickTestID("person-" + playground.Ada)
-	b.WaitText("thread", "Approval needed")
+	cardIsThere(b)
 	b.ClickTestID("thread button-approve")
 	b.WaitText("thread", "Approved by")
 	b.WaitText("thread", "web is deployed to production")
@@ -75,9 +82,9 @@ func TestADenialWithAReasonReachesTheOneWhoAsked(t *testing.T) {
 	b := openPlayground(t)
 	b.Type("composer", "@Parley deploy billing")
 	b.ClickTestID("send")
-	b.WaitText("thread", "Approval needed")
+	cardIsThere(b)
 	b.ClickTestID("person-" + playground.Ada)
-	b.WaitText("thread", "Approval needed")
+	cardIsThere(b)
 	b.ClickTestID("thread button-deny_reason")
 	b.WaitText("modal", "Reason")
 	look(b, "5-reason")
