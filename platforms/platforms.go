@@ -129,6 +129,8 @@ type Button struct {
 	Style  Style
 	// Confirm asks once more before the press counts. Empty: it does not.
 	Confirm string
+	// Form says that the press is answered with a form, at once: some platforms show none after acknowledging a press.
+	Form bool
 }
 
 // User is somebody who did something.
@@ -328,6 +330,21 @@ type Directory interface {
 type Server interface {
 	// Routes are the handlers to mount, by path.
 	Routes() map[string]http.Handler
+}
+
+// Known is a conversation in which the bot talks. What was said there after Since may not have arrived. Without a
+// Conversation it means every place of the platform.
+type Known struct {
+	Conversation Conversation
+	Since        time.Time
+}
+
+// Backfiller is a platform that sends nothing again: what it sent while nobody listened has to be looked up.
+type Backfiller interface {
+	// Backfill tells, before Run, where something may have been missed. Run then looks there and hands what it finds to
+	// the inbox in its order, before anything newer of the same conversation. What was taken before may come again, under
+	// the same keys.
+	Backfill(known []Known)
 }
 
 // Readiness tells whether messages can arrive now; the error is a sentence for the operator.

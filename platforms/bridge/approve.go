@@ -175,6 +175,7 @@ func (b *Bridge) card(req approvals.Request) *platforms.Card {
 		}
 		c.Buttons = append(c.Buttons, platforms.Button{
 			Label: button.Label, Action: button.Action, Value: string(v.ID), Style: style, Confirm: button.Confirm,
+			Form: button.Action == approvals.ActionDenyReason,
 		})
 	}
 	return c
