@@ -286,7 +286,7 @@ func (s *shard) leave() {
 	s.session, s.current = nil, nil
 	s.mu.Unlock()
 	if t != nil {
-		t.end()
+		_, _ = t.end()
 	}
 }
 
@@ -314,14 +314,14 @@ func (s *shard) connection(ctx context.Context) (why ending, lived time.Duration
 				continue
 			}
 			why, began := t.end()
-			if !began || why.Err == errOurEnd && why.Code == 0 {
+			if !began || errors.Is(why.Err, errOurEnd) && why.Code == 0 {
 				why.Err = withoutAddress(err)
 			}
 			return why, 0, false
 		case <-t.ended():
 			return s.ended(t, session, 0, false)
 		case <-timer.C:
-			t.end()
+			_, _ = t.end()
 			s.forget() // it may be deadlocked
 			return ending{Err: errors.New("Discord did not greet us in time")}, 0, false
 		case <-ctx.Done():

@@ -3,7 +3,6 @@ package discord
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"sync"
@@ -134,8 +133,6 @@ func (g *gate) close() {
 	defer g.mu.Unlock()
 	g.inbox = nil
 }
-
-var errClosed = errors.New("discord: not receiving")
 
 // take makes an arrival durable, unless it is of no interest. Nothing else happens with it before.
 func (a *Adapter) take(ctx context.Context, inbox platforms.Inbox, n arrival) error {

@@ -352,9 +352,6 @@ func mentioning(id, channel, text string) map[string]any {
 	return said(id, channel, "<@"+botID+"> "+text, map[string]any{"mentions": []any{map[string]any{"id": botID}}})
 }
 
-// direct makes a message one of a direct message.
-var direct = map[string]any{"guild_id": nil, "channel_type": 1}
-
 // inbox keeps what it is given, once per key. refuse makes it fail so many times first.
 type inbox struct {
 	mu     sync.Mutex

@@ -56,7 +56,7 @@ func reference(inner string, mentions []user) string {
 	case strings.HasPrefix(inner, "@"):
 		id := strings.TrimPrefix(inner[1:], "!")
 		for _, u := range mentions {
-			if name := string(u.person(nil).Name); u.ID == id && name != "" {
+			if name := u.person(nil).Name; u.ID == id && name != "" {
 				return "@" + name
 			}
 		}
